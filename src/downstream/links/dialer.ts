@@ -72,7 +72,8 @@ export class Dialer {
   readonly #states: ServerStates
   readonly #reports: LinkReports
   readonly #sse: SseSiblings
-  readonly #timeouts: Dialing['timeouts'] = timeoutsNow(() => this.#options.timeouts)
+  /** Read for each request, since a reload changes them for open links, too. */
+  readonly #timeouts = (): ServerTimeouts => this.#options.timeouts
 
   /** `bearer`: the token for every request over HTTP. */
   constructor(
@@ -416,22 +417,6 @@ export class Dialer {
     return this.#environment.starts.acquire(() => this.#isClosed || isWanted())
   }
 }
-
-/** The current time-outs: a reload changes them for open links, too. */
-const timeoutsNow = (now: () => ServerTimeouts): Dialing['timeouts'] => ({
-  get startMs() {
-    return now().startMs
-  },
-  get probeMs() {
-    return now().probeMs
-  },
-  get idleMs() {
-    return now().idleMs
-  },
-  get totalMs() {
-    return now().totalMs
-  },
-})
 
 /** Failures by which a server shows that it does not speak the dialed era (BRIDGING 5.2). */
 const OTHER_ERA: ReadonlySet<FailureKind> = new Set(['not_found', 'bad_response', 'version'])

@@ -48,7 +48,7 @@ export interface Dialing {
   readonly revision: LegacyRevision | undefined
   /** Position in the chain of gateways; circles and longer chains are refused (T-35). */
   readonly position: Position
-  readonly timeouts: LinkTimeouts & { readonly probeMs: number }
+  readonly timeouts: () => LinkTimeouts & { readonly probeMs: number }
   readonly sweeper: Sweeper
   /**
    * Source of request ids over HTTP, shared by all links: some servers (supergateway, mcp-framework) send each answer to all clients, so an
@@ -111,7 +111,7 @@ type PipeAnswer =
 /** Sends `server/discover`, and if it stays unanswered `initialize`, too (`mayDouble`): a slow server reads both in order. */
 const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: boolean): Promise<PipeAnswer> => {
   const asked = ask(connection, dialing)
-  const first = await (mayDouble ? within(dialing.timeouts.probeMs, asked) : asked)
+  const first = await (mayDouble ? within(dialing.timeouts().probeMs, asked) : asked)
   if (first !== undefined) return decide(first, connection, dialing)
   const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
   const handshake = link.initialize(dialing.declared, clientOf(dialing), dialing.position).then(() => link)
@@ -125,7 +125,7 @@ const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: bo
 }
 
 const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
-  const { startMs } = dialing.timeouts
+  const { startMs } = dialing.timeouts()
   return connection
     .request({
       build: (id) => ({ id, parts: discover(id, dialing), headers: DISCOVER_HEADERS }),
@@ -211,7 +211,7 @@ const probeHttp = async (
     const parts = discover(0, dialing)
     const { status, headers, message, body } = await channel.exchange(
       { parts, headers: DISCOVER_HEADERS },
-      dialing.timeouts.startMs,
+      dialing.timeouts().startMs,
     )
     if (status === 401 || status === 403) throw failureOfStatus({ status, headers }, false, Date.now(), body)
     if (status === 408 || status === 425 || status === 429 || status >= 500) {

@@ -44,7 +44,7 @@ export class ModernLink implements Link, Carrier {
   readonly serverInfo: ServerInfo | undefined
   readonly closed: Promise<Failure | undefined>
   readonly #events: LinkEvents
-  readonly #timeouts: LinkTimeouts
+  readonly #timeouts: () => LinkTimeouts
   readonly #identity: Identity
   readonly #meta: RequestMeta
   readonly #mirrors = new MirrorHeaders()
@@ -62,7 +62,7 @@ export class ModernLink implements Link, Carrier {
     server: ModernServer,
     { identity, declared, usesClientCredentials }: { identity: Identity; declared: Declared; usesClientCredentials: boolean },
     events: LinkEvents,
-    timeouts: LinkTimeouts,
+    timeouts: () => LinkTimeouts,
   ) {
     this.connection = connection
     this.capabilities = server.capabilities
@@ -132,7 +132,7 @@ export class ModernLink implements Link, Carrier {
   }
 
   readonly handle = (call: Call): Promise<Outcome> => {
-    const { idleMs, totalMs } = this.#timeouts
+    const { idleMs, totalMs } = this.#timeouts()
     return this.connection.request(new PendingCall(call, this, idleMs, call.totalMs ?? totalMs))
   }
 
@@ -141,7 +141,7 @@ export class ModernLink implements Link, Carrier {
     const headers = this.#headers(call.method, call.params, call)
     const parts = requestMessage(id, call.method, call.params.parts())
     return call.takesStreams === true
-      ? { id, parts, headers, isRelayed: true, stream: { idleMs: this.#timeouts.idleMs, after: 'resultType' } }
+      ? { id, parts, headers, isRelayed: true, stream: { idleMs: this.#timeouts().idleMs, after: 'resultType' } }
       : { id, parts, headers, isRelayed: true }
   }
 
@@ -150,7 +150,7 @@ export class ModernLink implements Link, Carrier {
   }
 
   async fetch(method: string, params: Readonly<Record<string, unknown>>, declared = this.#declared): Promise<Payload> {
-    const { startMs } = this.#timeouts
+    const { startMs } = this.#timeouts()
     const payload = this.#ownParams(params, declared)
     return this.connection.request({
       build: (id) => ({ id, parts: requestMessage(id, method, payload.parts()), headers: this.#headers(method, payload) }),
