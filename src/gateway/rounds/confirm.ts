@@ -238,8 +238,8 @@ export class Confirmations {
     this.#used.set(ticket.nonce, nowMs + this.#usedMs(ticket))
   }
 
-  /** How long the ticket counts as used: at least until its state has ended at all replicas. One of another version may not say when. */
-  #usedMs({ untilMs = 0 }: Partial<Ticket>): number {
+  /** How long the ticket counts as used: at least until its state has ended at all replicas. */
+  #usedMs({ untilMs }: Ticket): number {
     return Math.max(this.#ttlMs(), untilMs - Date.now() + CLOCKS_MS)
   }
 }
