@@ -37,7 +37,7 @@ import { METHODS } from '../wire/protocol/methods.ts'
 import type { ChangedList, LogLevel } from '../wire/protocol/methods.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
 import type { Payload } from '../wire/message/payload.ts'
-import { isAtLeast, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
+import { isAtLeast, isModernRevision, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
 import { Access } from './access.ts'
 import type { Audit } from './audit.ts'
 import { isAsItCame, isListedDirectly } from './lists/bridges.ts'
@@ -218,11 +218,11 @@ export class Gateway {
 
   watchLists(caller: Caller, listener: ChangeListener): void {
     if (this.#isStopping) listener.ended?.()
-    else this.feed.watch(caller, listener)
+    else this.feed.watchers.watch(caller, listener)
   }
 
   unwatchLists(listener: ChangeListener): void {
-    this.feed.unwatch(listener)
+    this.feed.watchers.unwatch(listener)
   }
 
   get maxSubscriptions(): number {
@@ -274,13 +274,13 @@ export class Gateway {
       updated: (id, uri, params, audience) => this.#subscriptions.updated(id, uri, params, audience),
       taskChanged: (id, task, owner) => void this.#tasks.changed(id, task, owner).catch(() => undefined),
       reconnected: (downstream) => void this.#restored(downstream),
-      hasLegacyHosts: () => feed.hasLegacyWatcher,
+      hasLegacyHosts: () => feed.watchers.some(({ revision }) => !isModernRevision(revision)),
     }
   }
 
   /** A server announced a changed list: notifies hosts at a bridge that read the list over the same link (B277). */
   #listAnnounced(key: string, list: ChangedList, owner: LinkOwner | undefined): void {
-    this.feed.announced(list, (caller) => {
+    this.feed.watchers.announce(list, (caller) => {
       if (caller.scope.server !== key) return false
       const downstream = this.#fleet.for(key, caller.principal)
       if (downstream === undefined || this.access.policy !== undefined) return false
@@ -352,7 +352,7 @@ export class Gateway {
       const view = this.feed.viewOf(caller)
       return LISTED_AS[list].some((kind) => !now.showsSame(before, view, kind, caller))
     }
-    void this.feed.announcedWhere(isDifferent).catch(() => undefined)
+    void this.feed.watchers.announceWhere(isDifferent).catch(() => undefined)
   }
 
   /** Whether callers must have `Caller.facts`, which rules read. */
@@ -387,7 +387,8 @@ export class Gateway {
   stop(): void {
     this.#isStopping = true
     this.parking.close()
-    this.feed.close()
+    // The catalog is still updated, for pending calls that wait for an inventory.
+    this.feed.watchers.close()
     this.#overflow.close()
   }
 
