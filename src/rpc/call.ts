@@ -121,6 +121,9 @@ export interface Question {
 /** The host's answer: a result, or the received error object. */
 export type Answer = { readonly result: Payload } | { readonly error: Payload }
 
+/** The answer of a refused question. */
+export const errorAnswer = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })
+
 /** A text that identifies the endpoint. A state that was sealed at one endpoint is refused at another. */
 export const endpointKey = ({ server = '', toolset = '' }: Scope): string => `${server}\n${toolset}`
 

@@ -3,7 +3,7 @@
  * request never reaches a host of another principal (BRIDGING 3.0, 3.15; B048, B049, B051, B263).
  */
 import { elicitationIdFor, noAnswer, QUESTION_METHODS } from '../../era/questions.ts'
-import { isBridge } from '../../rpc/call.ts'
+import { errorAnswer, isBridge } from '../../rpc/call.ts'
 import type { Answer, Call, HostSession, Question } from '../../rpc/call.ts'
 import type { Fidelity } from '../../rpc/fidelity.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
@@ -82,7 +82,7 @@ export class ServerRequests {
     if (call?.ask === undefined) {
       if (question.isUnsolicited === true) return this.#delay(question)
       this.#fidelity.note('unattributed', call)
-      return error(-32601, `no host can be asked ${question.method} now`)
+      return errorAnswer(-32601, `no host can be asked ${question.method} now`)
     }
     const elicitationId = question.params?.text('elicitationId')
     const own = call.caller.session
@@ -149,7 +149,7 @@ export class ServerRequests {
 
   #noRoots(call: Call | undefined): Answer {
     this.#fidelity.note('unattributed', call)
-    return error(-32601, 'no host can be asked for roots now')
+    return errorAnswer(-32601, 'no host can be asked for roots now')
   }
 
   #configuredRoots(): Answer {
@@ -167,8 +167,8 @@ export class ServerRequests {
 }
 
 const notNow = (question: Question): Answer =>
-  QUESTION_METHODS.has(question.method) ? error(-32601, `no host can be asked ${question.method} now`) : methodNotFound(question)
+  QUESTION_METHODS.has(question.method)
+    ? errorAnswer(-32601, `no host can be asked ${question.method} now`)
+    : methodNotFound(question)
 
-const methodNotFound = ({ method }: Question): Answer => error(-32601, `Method not found: ${method}`)
-
-const error = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })
+const methodNotFound = ({ method }: Question): Answer => errorAnswer(-32601, `Method not found: ${method}`)

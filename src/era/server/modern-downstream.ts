@@ -2,7 +2,7 @@
  * Link to a modern server: each request describes its client, results may ask for input, changes arrive on `subscriptions/listen`
  * streams ([2026-07-28 basic/index, basic/patterns/mrtr, basic/patterns/subscriptions]).
  */
-import { isBridge, NO_HEADERS } from '../../rpc/call.ts'
+import { errorAnswer, isBridge, NO_HEADERS } from '../../rpc/call.ts'
 import type { Call, Outcome } from '../../rpc/call.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
 import type { CancelRequest, Connection } from '../../rpc/connection.ts'
@@ -294,9 +294,7 @@ export class ModernLink implements Link, Carrier {
 
 /** Asks the host of the call; an error without a call, or for a call that cannot carry input. */
 const askWithin: LinkEvents['ask'] = async (question, call) =>
-  call?.ask?.(question) ?? {
-    error: Payload.of({ code: -32601, message: `Method not found: ${question.method} outside of a call that can carry it` }),
-  }
+  call?.ask?.(question) ?? errorAnswer(-32601, `Method not found: ${question.method} outside of a call that can carry it`)
 
 /** The log level of a call; for legacy hosts without a level the default (BRIDGING 3.11). */
 const levelOf = ({ logLevel, caller }: Call): LogLevel | undefined =>

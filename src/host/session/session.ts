@@ -8,7 +8,7 @@ import type { Introduction } from '../../era/host/legacy-host.ts'
 import type { HostTransport } from '../../observe/capture/captured.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
 import type { Cancel } from '../../rpc/cancellation.ts'
-import { isBridge } from '../../rpc/call.ts'
+import { errorAnswer, isBridge } from '../../rpc/call.ts'
 import type {
   Answer,
   Caller,
@@ -477,4 +477,4 @@ const removeItem = <T>(list: T[], item: T): boolean => {
   return true
 }
 
-const noAnswer = (message: string): Answer => ({ error: Payload.of({ code: -32603, message }) })
+const noAnswer = (message: string): Answer => errorAnswer(-32603, message)
