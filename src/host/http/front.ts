@@ -13,6 +13,7 @@ import type { HttpRequest } from '../../transport/http1/server/request/http-requ
 import { latestLegacyWithin } from '../../wire/protocol/revisions.ts'
 import { withinRequest } from '../boundary.ts'
 import { factsOf } from '../caller-facts.ts'
+import { reportRefused } from '../denials.ts'
 import type { ListenerContext } from '../listener-context.ts'
 import type { HostOptions } from '../options.ts'
 import { Addresses } from './addresses.ts'
@@ -23,7 +24,7 @@ import { answerHealth, isHealthCheck, Readiness } from './health.ts'
 import { HttpListener } from './mcp/http-listener.ts'
 import { OriginGuard } from './guard/origin-guard.ts'
 import type { OriginRules } from './guard/origins.ts'
-import { originRulesOf, prefixOf, publicUrlOf } from './public-url.ts'
+import { originRulesOf, prefixOf } from './public-url.ts'
 import { refuseEncoded, refuseWithoutBody } from './mcp/routed-request.ts'
 import type { RoutedRequest } from './mcp/routed-request.ts'
 import { handleSignIn } from './pages/sign-in-routing.ts'
@@ -69,24 +70,19 @@ export class Front {
     this.#mcp = new HttpListener(context, sweeper)
     this.#sse = new SseListener(context)
     this.#connect = new ConnectPages({
-      signIns: context.signIns,
-      publicUrl: () => publicUrlOf(context.options),
+      context,
       origin: () => this.addresses.origin(),
       principalOf: () => this.#guard?.principalOf,
       signInOf: async (principal) => this.#guard?.signInOf(principal),
-      log: context.log,
-      denied: () => context.denied,
     })
     this.#authorization = new AuthorizationPages({
+      context,
       proxy: () => this.#guard?.proxy?.(),
       issuer: () => this.#guard?.resource?.base ?? '',
-      log: context.log,
-      denied: () => context.denied,
     })
     this.#status = new StatusPage({
       context,
       origin: () => this.addresses.origin(),
-      publicUrl: () => publicUrlOf(context.options),
       identityOf: () => this.#guard?.identityOf,
     })
     this.#sweeper = sweeper
@@ -201,13 +197,7 @@ export class Front {
       const routed = this.#routedRequest(request, admitted, messages)
       return request.method === 'POST' ? this.#sse.post(routed) : refuseWithoutBody(this.#context, routed, 405, { Allow: 'POST' })
     }
-    this.#context.denied?.({
-      reason: 'path',
-      status: 404,
-      principal: identity.principal,
-      path: request.path,
-      client: request.client,
-    })
+    reportRefused(this.#context, request, 'path', 404, { principal: identity.principal })
     // An unknown toolset, a toolset of other callers and any other path get the same answer (T-03).
     request.reply(404, {})
   }

@@ -7,7 +7,7 @@ import { Failure } from '../../../wire/message/failure.ts'
 import { readEnds } from '../../../wire/message/message-ends.ts'
 import { errorMessage, errorObject } from '../../../wire/message/message.ts'
 import { reached } from '../../limits/admission.ts'
-import { reportDenied } from '../../denials.ts'
+import { reportDenied, reportRefused } from '../../denials.ts'
 import { JSON_TYPE } from '../../response/exchange.ts'
 import { errorReply } from '../../response/respond.ts'
 import type { Failed } from '../../response/respond.ts'
@@ -45,7 +45,7 @@ export const refuseEncoded = (context: Pick<ListenerContext, 'denied'>, request:
   const encoding = request.method === 'POST' ? request.header('content-encoding') : undefined
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return false
   const text = 'a body with Content-Encoding is not taken: send it as it is'
-  context.denied?.({ reason: 'invalid', status: 415, path: request.path, client: request.client, detail: text })
+  reportRefused(context, request, 'invalid', 415, { detail: text })
   request.reply(415, { ...JSON_TYPE, 'Accept-Encoding': 'identity' }, errorMessage(undefined, errorObject(-32600, text)))
   return true
 }

@@ -12,7 +12,9 @@ import type { Identity } from '../../../auth/identity.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { cleanMessage } from '../../../wire/protocol/label.ts'
 import type { ServerCard } from '../../../catalog/server-card.ts'
+import { reportRefused } from '../../denials.ts'
 import type { ConnectGuide, ListenerContext } from '../../listener-context.ts'
+import { publicUrlOf } from '../public-url.ts'
 import { escaped, page, pageHeaders } from './page.ts'
 
 const MAX_FORM_BYTES = 16 * 1024
@@ -23,8 +25,6 @@ export interface StatusSource {
   readonly context: Pick<ListenerContext, 'core' | 'guides' | 'options' | 'denied' | 'log'>
   /** Origin and path prefix under which browsers reach the gateway. */
   readonly origin: () => Promise<string>
-  /** `undefined`: browsers reach the gateway at a bound address. */
-  readonly publicUrl: () => string | undefined
   /** Resolves with the identity of a token; `undefined`: no authentication. */
   readonly identityOf: () => ((token: string) => Promise<Identity | undefined>) | undefined
 }
@@ -77,13 +77,7 @@ export class StatusPage {
     try {
       const identity = token === '' ? undefined : await identityOf(token)
       if (identity !== undefined) return await this.#show(request, identity)
-      this.#source.context.denied?.({
-        reason: 'unauthorized',
-        status: 403,
-        path: request.path,
-        client: request.client,
-        detail: 'no valid token on the page',
-      })
+      reportRefused(this.#source.context, request, 'unauthorized', 403, { detail: 'no valid token on the page' })
       await this.#show(request, undefined, 403, 'This token is not valid here.')
     } catch (error) {
       this.#source.context.log.warn({ error: String(error) }, 'a token could not be verified')
@@ -98,7 +92,7 @@ export class StatusPage {
       const own = await this.#source.origin()
       const host = request.header('host') ?? ''
       // The address as the person typed it, if it is a valid host name.
-      const base = this.#source.publicUrl() ?? (HOST.test(host) ? `http://${host}` : own)
+      const base = publicUrlOf(context.options) ?? (HOST.test(host) ? `http://${host}` : own)
       const url = base + context.options.path
       const servers = identity === undefined ? [] : await this.#serversOf(identity)
       const guides = await context.guides(url, takesTokenByHand(auth))
