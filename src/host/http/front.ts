@@ -24,7 +24,7 @@ import { answerHealth, isHealthCheck, Readiness } from './health.ts'
 import { HttpListener } from './mcp/http-listener.ts'
 import { OriginGuard } from './guard/origin-guard.ts'
 import type { OriginRules } from './guard/origins.ts'
-import { originRulesOf, prefixOf } from './public-url.ts'
+import { originRulesOf, prefixOf, publicUrlOf } from './public-url.ts'
 import { refuseEncoded, refuseWithoutBody } from './mcp/routed-request.ts'
 import type { RoutedRequest } from './mcp/routed-request.ts'
 import { handleSignIn } from './pages/sign-in-routing.ts'
@@ -71,6 +71,7 @@ export class Front {
     this.#sse = new SseListener(context)
     this.#connect = new ConnectPages({
       context,
+      publicUrl: () => publicUrlOf(context.options),
       origin: () => this.addresses.origin(),
       principalOf: () => this.#guard?.principalOf,
       signInOf: async (principal) => this.#guard?.signInOf(principal),
@@ -83,6 +84,7 @@ export class Front {
     this.#status = new StatusPage({
       context,
       origin: () => this.addresses.origin(),
+      publicUrl: () => publicUrlOf(context.options),
       identityOf: () => this.#guard?.identityOf,
     })
     this.#sweeper = sweeper

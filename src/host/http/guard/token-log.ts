@@ -5,7 +5,7 @@
 import { IssuerUnreachable } from '../../../auth/inbound/issuer.ts'
 import type { TokenRefusal } from '../../../auth/token-refusal.ts'
 import { Throttle } from '../../../time/throttle.ts'
-import type { Log } from '../../listener-context.ts'
+import type { Log } from '../../../values/log.ts'
 
 const PERIOD_MS = 60_000
 export class TokenLog {

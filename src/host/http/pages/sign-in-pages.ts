@@ -20,7 +20,6 @@ import { cleanMessage } from '../../../wire/protocol/label.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { reportRefused } from '../../denials.ts'
 import type { ListenerContext } from '../../listener-context.ts'
-import { publicUrlOf } from '../public-url.ts'
 import { BrowserMarks, isEqual } from './browser-marks.ts'
 import { pageHeaders } from './page.ts'
 import { messagePage, otherAccountPage, questionPage } from './sign-in-html.ts'
@@ -42,7 +41,9 @@ const UNAVAILABLE =
 const GONE = 'This link has expired. Go back to your application and try again.'
 
 export interface ConnectSource {
-  readonly context: Pick<ListenerContext, 'denied' | 'log' | 'options' | 'signIns'>
+  readonly context: Pick<ListenerContext, 'denied' | 'log' | 'signIns'>
+  /** `undefined`: browsers reach the gateway at a bound address. */
+  readonly publicUrl: () => string | undefined
   /** Resolves with the principal of a token; `undefined`: no authentication, and all callers are the shared principal. */
   readonly principalOf: () => ((token: string) => Promise<string | undefined>) | undefined
   /** Origin and path prefix under which browsers reach the gateway. */
@@ -71,7 +72,7 @@ export class ConnectPages {
 
   constructor(source: ConnectSource) {
     this.#source = source
-    this.#marks = new BrowserMarks('trunkline-browser', () => publicUrlOf(source.context.options)?.startsWith('https:') === true)
+    this.#marks = new BrowserMarks('trunkline-browser', () => source.publicUrl()?.startsWith('https:') === true)
   }
 
   /** Serves all paths below `/connect/`. */
@@ -92,7 +93,7 @@ export class ConnectPages {
   }
 
   #document(request: HttpRequest): void {
-    const base = publicUrlOf(this.#source.context.options)
+    const base = this.#source.publicUrl()
     const id = base === undefined ? undefined : documentAt(base)
     if (id === undefined) return this.#refuse(request, 404)
     const document = { client_id: id, ...clientMetadata(`${base}${CALLBACK}`, 'none') }

@@ -14,7 +14,6 @@ import { cleanMessage } from '../../../wire/protocol/label.ts'
 import type { ServerCard } from '../../../catalog/server-card.ts'
 import { reportRefused } from '../../denials.ts'
 import type { ConnectGuide, ListenerContext } from '../../listener-context.ts'
-import { publicUrlOf } from '../public-url.ts'
 import { escaped, page, pageHeaders } from './page.ts'
 
 const MAX_FORM_BYTES = 16 * 1024
@@ -25,6 +24,8 @@ export interface StatusSource {
   readonly context: Pick<ListenerContext, 'core' | 'guides' | 'options' | 'denied' | 'log'>
   /** Origin and path prefix under which browsers reach the gateway. */
   readonly origin: () => Promise<string>
+  /** `undefined`: browsers reach the gateway at a bound address. */
+  readonly publicUrl: () => string | undefined
   /** Resolves with the identity of a token; `undefined`: no authentication. */
   readonly identityOf: () => ((token: string) => Promise<Identity | undefined>) | undefined
 }
@@ -92,7 +93,7 @@ export class StatusPage {
       const own = await this.#source.origin()
       const host = request.header('host') ?? ''
       // The address as the person typed it, if it is a valid host name.
-      const base = publicUrlOf(context.options) ?? (HOST.test(host) ? `http://${host}` : own)
+      const base = this.#source.publicUrl() ?? (HOST.test(host) ? `http://${host}` : own)
       const url = base + context.options.path
       const servers = identity === undefined ? [] : await this.#serversOf(identity)
       const guides = await context.guides(url, takesTokenByHand(auth))
