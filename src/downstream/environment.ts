@@ -1,4 +1,5 @@
 /** The environment of all servers, provided by the composition root. */
+import type { Log } from '../values/log.ts'
 import type { Credential } from '../auth/oauth/credential.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Pin } from '../catalog/lock/pinned.ts'
@@ -82,14 +83,6 @@ export interface Reconnected extends Pick<Link, 'subscribe' | 'unsubscribe' | 'f
   /** `Downstream.id` */
   readonly id: string
   readonly options: ServerOptions
-}
-
-/** The part of a logger that modules use. */
-export interface Log {
-  debug(facts: object, message: string): void
-  info(facts: object, message: string): void
-  warn(facts: object, message: string): void
-  error(facts: object, message: string): void
 }
 
 /** The only host of a pipe. */
