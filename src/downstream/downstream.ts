@@ -529,7 +529,6 @@ const makePersonal = (
   })
 }
 
-/** Reports the lists of one link to the callers of that link. */
 const reportLinkLists = (
   { principalListed, sessionListed }: DownstreamEnvironment,
   { key, sharing }: ServerOptions,

@@ -115,7 +115,6 @@ export interface SharedBy {
 
 /** What servers report, for hosts and for traces. */
 export interface ServerReports {
-  /** The lists of a server for one principal. */
   readonly personalListed: (key: string, principal: string, inventory: Inventory) => void
   /** The lists of a server for one session; `undefined`: the common lists. */
   readonly sessionListed: (key: string, session: HostSession, inventory: Inventory | undefined) => void

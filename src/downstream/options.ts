@@ -1,7 +1,4 @@
-/**
- * Options of one server: complete, with defaults, with replaced variables. Names contain the units. docs/configuration.md has the YAML
- * names.
- */
+/** Options of one server: complete, with units in the names. docs/configuration.md has the YAML names. */
 import type { CredentialOptions } from '../auth/oauth/credential-options.ts'
 import type { Locked, LockKind, OnChange } from '../catalog/lock/lock.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'

@@ -177,10 +177,7 @@ export class ServerCalls {
     }
   }
 
-  /**
-   * If the server has forgotten the session of the link for legacy lists, retires that link and sends the call over the caller's own link,
-   * whose session may be forgotten as well, as after a restart of the server (BRIDGING 5.3).
-   */
+  /** A server that forgot the session of the link for legacy lists: the call goes over the caller's own link (BRIDGING 5.3). */
   #afterForgotten(error: unknown, call: Call, link: Link): Promise<Outcome> {
     if (!isForgotten(error)) throw error
     this.#source.offers.legacy.rest(link)

@@ -51,7 +51,6 @@ export class ServerEras implements Sweepable {
     return opening.catch(() => undefined)
   }
 
-  /** The inventory for this caller. */
   inventoryFor(caller: Pick<Caller, 'session'>): Inventory | undefined {
     const { main, offers } = this.#source
     const isOther = main.current === undefined ? this.#mayDifferFor(caller) : this.eraFor(caller) !== main.current.era

@@ -122,10 +122,7 @@ const admit = ({ bytes }: Envelope, { principal }: Caller, { admission }: Listen
 /** How long the acknowledgement waits for the answers of servers. */
 const ACKNOWLEDGE_WAIT_MS = 1_000
 
-/**
- * Subscribes, and resolves with the accepted URIs. Accepts a URI whose server declares subscriptions but cannot be reached or does not
- * answer in time: the server receives the subscription after it has reconnected.
- */
+/** Subscribes. A server that declares subscriptions and does not answer counts: it receives them after it has reconnected. */
 const watch = (
   uris: readonly string[],
   subscriber: Subscriber,

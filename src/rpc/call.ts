@@ -1,7 +1,4 @@
-/**
- * A call: one request inside the gateway, self-contained and ended by one `Outcome`. This is the modern model; only `era/` knows the
- * legacy era.
- */
+/** A call: one request in the gateway, in the modern model, ended by one `Outcome`. Only `era/` knows the legacy era. */
 import type { Id } from '../wire/message/envelope.ts'
 import type { ChangedList, LogLevel } from '../wire/protocol/methods.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
@@ -35,10 +32,7 @@ export interface EndpointPath {
 /** The merged endpoint without limits. */
 export const EVERYTHING: Scope = { server: undefined }
 
-/**
- * Whether the scope is a bridge to one server. The host then gets the messages of a direct connection, apart from transport and era
- * (BRIDGING 3.21; B277).
- */
+/** Whether the scope is a bridge to one server: its host gets the messages of a direct connection (BRIDGING 3.21; B277). */
 export const isBridge = ({ server }: Scope): boolean => server !== undefined
 
 /** Whether both have the same server and toolset, which are fixed for a session. Its granted scopes may change. */
@@ -203,10 +197,7 @@ export interface Call {
 
 /** How a call ended. Errors are thrown: `Refusal`, `ServerError`, `Failure`. */
 export type Outcome =
-  /**
-   * `type`: the `resultType` of an extension that the host declared, in place of `complete`. `era`: the server answered as a modern one,
-   * whatever era it was listed with (B268).
-   */
+  /** `type`: `resultType` of a declared extension, in place of `complete`. `era`: the server answered as a modern one (B268). */
   | { readonly kind: 'complete'; readonly result: JsonObject; readonly type?: string; readonly era?: 'modern' }
   | InputRequired
   /** The server runs the call as a task; `result` is its `CreateTaskResult` ([ext tasks, Task Creation]). */

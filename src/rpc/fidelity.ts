@@ -1,7 +1,4 @@
-/**
- * Records where a call differs on its two sides: a count per server and kind of deviation, and a log line per call. Calls without a
- * deviation do not come here.
- */
+/** Records where a call differs on its two sides: a count per server and kind, and a log line. Other calls do not come here. */
 import type { Log } from '../values/log.ts'
 import type { Call, HostSession } from './call.ts'
 import type { Deviation } from './record.ts'

@@ -1,7 +1,4 @@
-/**
- * Counts how often each limit was reached, for `ps --json` and the admin status, and logs each limit at most once a minute. Calls
- * within their limits do not use it.
- */
+/** Counts how often each limit was reached, for `ps --json` and the admin status; logs each at most once a minute. */
 import type { Log } from '../values/log.ts'
 import { Throttle } from '../time/throttle.ts'
 

@@ -83,10 +83,7 @@ export const discoverIssuer = async (
   return providerOf(metadata, issuer, resource)
 }
 
-/**
- * Whether both texts name one issuer. They must be equal, except that a URL without a path may end with a slash: frameworks that print a
- * parsed URL (FastMCP) add one.
- */
+/** Whether both texts name one issuer: equal, or a URL without a path with a slash at its end, which FastMCP adds. */
 export const isSameIssuer = (one: string, other: string): boolean =>
   one === other || (isRootUrl(one) && isRootUrl(other) && withoutSlash(one) === withoutSlash(other))
 

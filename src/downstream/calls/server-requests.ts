@@ -47,10 +47,7 @@ export class ServerRequests {
     this.#fidelity = fidelity
   }
 
-  /**
-   * Declines a question on a link that serves no host; at once if it arrives within a request of the gateway. `mayBeOfCall`: the question
-   * may belong to a pending call on another link to the same process.
-   */
+  /** Declines a question on a link without a host. `mayBeOfCall`: of a pending call on another link to the same process. */
   async decline(question: Question, mayBeOfCall = false): Promise<Answer> {
     if (question.method === 'roots/list') {
       const isDelayed = mayBeOfCall && question.isUnsolicited === true && this.#options().roots === undefined

@@ -1,7 +1,4 @@
-/**
- * The main link of one server: used while it is up, given up when it cannot take further calls. A link that was given up still carries
- * its pending calls (B268).
- */
+/** The main link of one server while it takes calls. One that was given up still carries its pending calls (B268). */
 import type { Link } from '../../era/server/link.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { isForgotten } from '../pacing/retries.ts'

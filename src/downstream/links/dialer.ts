@@ -1,7 +1,4 @@
-/**
- * Opens links to one server: starts its process, connects to its URL, or both. Remembers the detected era. Keeps one process ready for
- * the next link (the spare).
- */
+/** Opens links to one server. Remembers the detected era, and keeps one process ready for the next link (the spare). */
 import { dialHttp, dialPipe, probeEra } from '../../era/server/dial.ts'
 import type { Dialed, Dialing } from '../../era/server/dial.ts'
 import type { Declared, Link, LinkEvents } from '../../era/server/link.ts'

@@ -40,7 +40,6 @@ export interface LinksEnvironment {
   readonly open: (owner: LinkOwner) => Promise<Link>
   /** A legacy session made its first call. */
   readonly sessionSeen: () => void
-  /** A link of this owner was closed. */
   readonly closed: (owner: LinkOwner) => void
   /** Whether the server sends its requests for all calls over one channel. A link then serves one caller at a time (BRIDGING 3.0 b). */
   readonly isShared: () => boolean
@@ -50,7 +49,6 @@ export interface LinksEnvironment {
 /** Runs `call` on `link`; `level`: the log level to request first, if any. */
 export type Use = (call: Call, link: Link, level: LogLevel | undefined) => Promise<Outcome>
 
-/** The links of one session. */
 interface SessionLinks {
   readonly all: Set<PooledLink>
   /** Removes the callback at the end of the session. */

@@ -50,10 +50,7 @@ export interface Dialing {
   readonly position: Position
   readonly timeouts: () => LinkTimeouts & { readonly probeMs: number }
   readonly sweeper: Sweeper
-  /**
-   * Source of request ids over HTTP, shared by all links: some servers (supergateway, mcp-framework) send each answer to all clients, so an
-   * id that two links use would deliver the answer to the wrong call (BRIDGING 3.22).
-   */
+  /** Ids over HTTP, shared by all links: some servers (supergateway, mcp-framework) send each answer to all clients (3.22). */
   readonly httpIds: RequestIds
   /** The same for HTTP+SSE. */
   readonly sseIds: RequestIds
@@ -95,10 +92,7 @@ class Reopen extends Error {
 /** Failures of a handshake that are permanent. */
 const FINAL: ReadonlySet<FailureKind> = new Set(['version', 'loop', 'shutting_down'])
 
-/**
- * Throws the failure of a handshake that followed a probe in the same process. Some programs accept `initialize` only as the first
- * message, so other failures than permanent ones start the process again (B294).
- */
+/** Throws permanent failures of a handshake after a probe, else `Reopen`: some programs want `initialize` first (B294). */
 const afterProbe = (error: unknown): never => {
   const isFinal = error instanceof Reopen || (error instanceof Failure && FINAL.has(error.kind))
   throw isFinal ? error : new Reopen('legacy', error)

@@ -1,7 +1,4 @@
-/**
- * Which requests at a bridge its server handles itself (BRIDGING 3.21): lists and unlisted names, unless rules of the configuration apply
- * to them, as at the merged endpoint.
- */
+/** Which requests at a bridge its server handles itself (BRIDGING 3.21), unless rules of the configuration apply to them. */
 import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import { isBridge, SHARED_PRINCIPAL } from '../../rpc/call.ts'

@@ -1,7 +1,4 @@
-/**
- * Builds the catalog from the inventories of all servers again when an inventory or the configuration changes, replaces it as a whole, and
- * notifies hosts afterwards.
- */
+/** Builds the catalog again when an inventory or the configuration changes, replaces it as a whole, and notifies hosts. */
 import { auditTime, BehaviorSubject, combineLatest, map, of, switchMap, tap } from 'rxjs'
 import { buildCatalog } from '../../catalog/build-catalog.ts'
 import { servesApps } from '../../catalog/catalog.ts'

@@ -1,7 +1,4 @@
-/**
- * Error -32042 of a 2025-11-25 server: a person must visit a URL before the call can succeed. Translated for each host, with the bytes of
- * the server (BRIDGING 3.13, 7.3; B089).
- */
+/** Error -32042 of a 2025-11-25 server, a URL to visit before the call, in the form of each host (BRIDGING 3.13, 7.3; B089). */
 import { acceptsUrls, elicitationIdFor } from '../../era/questions.ts'
 import type { Asker } from '../../era/questions.ts'
 import { Refusal, toolText } from '../../rpc/call.ts'

@@ -228,7 +228,6 @@ const refuseOpen = ({ tcp }: Listening, { auth, allowUnauthenticatedNetwork }: H
   throw Object.assign(new Error(message), { address })
 }
 
-/** Returns all configured addresses. */
 const addressesOf = ({ addresses, unix, inherited }: HostOptions): readonly ListenAddress[] => [
   ...addresses,
   ...inherited.map((fd) => ({ fd })),

@@ -67,9 +67,7 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
 const HOST_FAULTS: ReadonlySet<FailureKind> = new Set(['unknown', 'denied', 'state'])
 
 interface ReplyContext {
-  /** Counts reached limits. */
   readonly limits: Pick<LimitCounts, 'hit'>
-  /** Logs unexpected errors. */
   readonly unexpected: Pick<UnexpectedErrors, 'report'>
   /** Removes secrets, which a server's error may repeat (T-14). */
   readonly hideJson: (json: string) => string

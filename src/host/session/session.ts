@@ -459,7 +459,6 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   }
 }
 
-/** Key of an update that waits. */
 const waitingKey = (uri: string): string => `${UPDATED} ${uri}`
 
 const addTo = (running: Running, pending: Pending): void => {

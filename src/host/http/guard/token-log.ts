@@ -1,7 +1,4 @@
-/**
- * Log lines about refused tokens: one per cause and minute, because anyone can send any number of tokens. Further refusals are counted, and
- * logged at level `debug`.
- */
+/** Log lines about refused tokens, which anyone can send: one per cause and minute. Further ones are counted, at `debug`. */
 import { IssuerUnreachable } from '../../../auth/inbound/issuer.ts'
 import type { TokenRefusal } from '../../../auth/token-refusal.ts'
 import { Throttle } from '../../../time/throttle.ts'

@@ -1,6 +1,4 @@
-/**
- * `/mcp` and `/servers/<key>/mcp`: both eras on one URL. Checks have the order and the statuses of BRIDGING 5.1; comments name its rows.
- */
+/** `/mcp` and `/servers/<key>/mcp`: both eras on one URL. Comments name the rows of BRIDGING 5.1, the order of the checks. */
 import { isModern } from '../../../era/host/modern-host.ts'
 import { Cancellation } from '../../../rpc/cancellation.ts'
 import type { Sweeper } from '../../../rpc/sweeper.ts'

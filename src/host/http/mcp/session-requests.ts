@@ -1,6 +1,4 @@
-/**
- * Requests of legacy hosts over Streamable HTTP: sessions, their streams, and the resumption of streams. Row numbers are of BRIDGING 5.1.
- */
+/** Requests of legacy hosts over Streamable HTTP: sessions, streams, resumption. Row numbers are of BRIDGING 5.1. */
 import { readInitialize } from '../../../era/host/legacy-host.ts'
 import type { Introduction } from '../../../era/host/legacy-host.ts'
 import { isSameEndpoint, Refusal } from '../../../rpc/call.ts'
@@ -265,10 +263,7 @@ export class SessionRequests {
     }
   }
 
-  /**
-   * Continues a stream of an earlier process, whose events are not kept, with new events. One stream only: a host may resume those of its
-   * lost requests, too, and they would replace each other.
-   */
+  /** Continues a stream of an earlier process without its events. One only: several would replace each other. */
   #continue(entry: HttpSession, routed: RoutedRequest, lastEventId: string): void {
     const [name = ''] = lastEventId.split('-', 1)
     const { stream } = entry
