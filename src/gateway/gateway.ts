@@ -13,7 +13,8 @@ import type { Identity } from '../auth/identity.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/view/apps.ts'
-import type { Inventory, ListKind } from '../catalog/inventory.ts'
+import { changedKinds } from '../catalog/inventory.ts'
+import type { Inventory } from '../catalog/inventory.ts'
 import type { ServerCard } from '../catalog/server-card.ts'
 import { joinInstructions } from '../catalog/view/instructions.ts'
 import { findTool } from '../catalog/view/routes.ts'
@@ -61,13 +62,6 @@ import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './tasks/task-listeners.ts'
 import { Tasks } from './tasks/tasks.ts'
 import type { Store } from '../store/store.ts'
-
-/** The lists that a notification is about. */
-const LISTED_AS: Readonly<Record<ChangedList, readonly ListKind[]>> = {
-  tools: ['tools'],
-  prompts: ['prompts'],
-  resources: ['resources', 'templates'],
-}
 
 /** State that replicas share. */
 interface Shared {
@@ -350,7 +344,7 @@ export class Gateway {
     const now = this.access.copy()
     const isDifferent = (caller: Caller, list: ChangedList): boolean => {
       const view = this.feed.viewOf(caller)
-      return LISTED_AS[list].some((kind) => !now.showsSame(before, view, kind, caller))
+      return changedKinds(list).some((kind) => !now.showsSame(before, view, kind, caller))
     }
     void this.feed.watchers.announceWhere(isDifferent).catch(() => undefined)
   }

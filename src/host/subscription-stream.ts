@@ -17,13 +17,7 @@ import type { Exchange } from './response/exchange.ts'
 import type { Subscriber } from './core.ts'
 import type { ListenerContext } from './listener-context.ts'
 import type { ChangedList } from '../wire/protocol/methods.ts'
-import { listChangedMethod } from '../wire/protocol/methods.ts'
-
-const FLAGS: Readonly<Record<string, ChangedList>> = {
-  toolsListChanged: 'tools',
-  promptsListChanged: 'prompts',
-  resourcesListChanged: 'resources',
-}
+import { CHANGED_LISTS, listChangedMethod } from '../wire/protocol/methods.ts'
 
 /** The peer of a pipe: a host, or an attached `trunkline stdio`, which outlives this process. */
 export type PipeEnd = 'host' | 'relay'
@@ -40,7 +34,7 @@ export const serveSubscriptions = (
   const id = message.id ?? 'null'
   const filter = message.params?.object('notifications')
   if (filter === undefined) throw new Refusal(-32602, 'subscriptions/listen needs params.notifications')
-  const flags = Object.keys(FLAGS).filter((flag) => filter.value(flag) === true)
+  const wanted = new Set<ChangedList>(CHANGED_LISTS.filter((list) => filter.value(flagOf(list)) === true))
   const uris = subscribable(filter, caller, context)
   const tasks = followable(filter, caller, context)
   /** Bytes that admission counts for this stream; over HTTP the limits of connections hold. */
@@ -52,7 +46,6 @@ export const serveSubscriptions = (
     params.setIn('_meta', META.subscriptionId, id)
     exchange.message(notificationMessage(method, params.parts()))
   }
-  const wanted = new Set(flags.map((flag) => FLAGS[flag]))
   const subscriber: Subscriber = {
     updated: (params) => send('notifications/resources/updated', params),
     task: (params) => send('notifications/tasks', params),
@@ -70,7 +63,7 @@ export const serveSubscriptions = (
     early = undefined
     if (signal.aborted || queued === undefined) return
     const notifications = {
-      ...Object.fromEntries(flags.map((flag) => [flag, true])),
+      ...Object.fromEntries([...wanted].map((list) => [flagOf(list), true])),
       ...(watched !== undefined && { resourceSubscriptions: watched }),
       ...(followed !== undefined && { taskIds: followed }),
     }
@@ -110,6 +103,9 @@ export const serveSubscriptions = (
   }
   signal.addEventListener('abort', release, { once: true })
 }
+
+/** The member of the filter for a list. */
+const flagOf = (list: ChangedList): string => `${list}ListChanged`
 
 /** Counts the stream as a call in flight, and returns its bytes. Throws the `Failure` of the limit that refuses it (B257). */
 const admit = ({ bytes }: Envelope, { principal }: Caller, { admission }: ListenerContext): number => {

@@ -7,13 +7,7 @@ import { isBridge } from '../../rpc/call.ts'
 import type { HostSession } from '../../rpc/call.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { within } from '../../time/within.ts'
-import type { LinkOwner } from '../link-owner.ts'
-
-/** A link of one session, with its owner. */
-interface OwnedLink {
-  readonly owner: LinkOwner
-  readonly link: Link
-}
+import type { LinkOwner, OwnedLink } from '../link-owner.ts'
 
 /** How long a call, or a subscription of a host, waits for the answers of the server to these (B286). */
 const ANSWER_WAIT_MS = 1_000

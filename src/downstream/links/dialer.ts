@@ -20,7 +20,7 @@ import type { StartSlot } from '../pacing/starts.ts'
 import { limitsOf } from './channel-limits.ts'
 
 /** The capabilities that the main link declares: everything that a server may request of a host (BRIDGING 3.0 rule 3). */
-const SUPERSET: Declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } }
+export const SUPERSET: Declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } }
 const COMPANION_POLL_MS = 100
 /** One may be an outage (B214). */
 const BROKEN_PROBES = 2
@@ -120,11 +120,6 @@ export class Dialer {
     return processes.filter((process) => process !== undefined)
   }
 
-  /** The capabilities for a link that may serve any host. */
-  superset(): Declared {
-    return SUPERSET
-  }
-
   /** Opens a further link for one caller. */
   async dial(host: DialedFor, events: LinkEvents): Promise<Link> {
     const { link } = await this.#dial(host, events, { isWanted: wanted })
@@ -171,7 +166,7 @@ export class Dialer {
   /** Sends `initialize` again to a server with a modern main link that accepted it before. Returns the era; `undefined`: unknown. */
   async probeLegacy(events: LinkEvents): Promise<Era | undefined> {
     try {
-      const link = await this.dialLegacy({ declared: this.superset() }, events)
+      const link = await this.dialLegacy({ declared: SUPERSET }, events)
       await link?.close()
       return link === undefined ? 'modern' : 'legacy'
     } catch {
@@ -274,7 +269,7 @@ export class Dialer {
     if (options.url === undefined || options.era !== 'auto') return undefined
     const channel = this.#opened(this.#environment.openers.http(options, this.#bearer))
     try {
-      return await probeEra(channel, await this.#dialing({ declared: this.superset() }))
+      return await probeEra(channel, await this.#dialing({ declared: SUPERSET }))
     } catch {
       return undefined
     } finally {
