@@ -42,7 +42,7 @@ export interface PendingQuestion {
 }
 
 /** The member `inputRequests` with these questions by their keys ([schema 2026-07-28], InputRequests). */
-export const inputRequests = (questions: Iterable<readonly [key: string, PendingQuestion]>): Parts => {
+export const inputRequests = (questions: Iterable<readonly [key: string, Pick<PendingQuestion, 'question'>]>): Parts => {
   const requests = new Draft()
   for (const [key, { question }] of questions) {
     const request = new Draft()

@@ -1,5 +1,5 @@
 /** Error -32042 of a 2025-11-25 server, a URL to visit before the call, in the form of each host (BRIDGING 3.13, 7.3; B089). */
-import { acceptsUrls, elicitationIdFor } from '../../era/questions.ts'
+import { acceptsUrls, elicitationIdFor, inputRequests } from '../../era/questions.ts'
 import type { Asker } from '../../era/questions.ts'
 import { Refusal, toolText } from '../../rpc/call.ts'
 import type { Call, Outcome, Resume, ServerError } from '../../rpc/call.ts'
@@ -75,17 +75,13 @@ export const withoutVisits = (resume: Resume | undefined): Resume | undefined =>
 
 /** Asks a modern host, which tries again with the consent. */
 const asked = (elicitations: readonly Payload[], visited: readonly string[]): Outcome => {
-  const requests = new Draft()
-  for (const [at, params] of elicitations.entries()) {
-    if (!params.has('mode')) params.set('mode', '"url"')
-    const request = new Draft()
-    request.set('method', '"elicitation/create"')
-    request.set('params', params.parts())
-    requests.set(`url-${at + 1}`, request.parts())
-  }
+  for (const params of elicitations) if (!params.has('mode')) params.set('mode', '"url"')
+  const questions = elicitations.map(
+    (params, at) => [`url-${at + 1}`, { question: { method: 'elicitation/create', params } }] as const,
+  )
   const result = new Draft()
   result.set('resultType', '"input_required"')
-  result.set('inputRequests', requests.parts())
+  result.set('inputRequests', inputRequests(questions))
   const state = JSON.stringify([...new Set([...visited, ...elicitations.map(urlOf)])])
   return { kind: 'input_required', result: Payload.at(join(result.parts())), state, maker: 'visit' }
 }
