@@ -173,9 +173,10 @@ export class Guard {
         return this.#refuse(request, 401, 'invalid_token', undefined, identity.principal)
       this.#subjects.remember(identity.principal, token)
     }
-    if (identity.scopes === undefined || this.#scopes.size === 0) return admitted
+    const { scopes } = identity
+    if (scopes === undefined || this.#scopes.size === 0) return admitted
     const required = this.#scopesAt(request.path)
-    if (required.every((scope) => includes(identity.scopes, scope))) return admitted
+    if (required.every((scope) => includes(scopes, scope))) return admitted
     return this.#refuse(request, 403, 'insufficient_scope', required, identity.principal)
   }
 
@@ -221,7 +222,7 @@ export class Guard {
 }
 
 /** Whether the granted scopes include `scope`. The write scope of a server includes its read scope. */
-const includes = (granted: readonly string[] = NO_SCOPES, scope: string): boolean =>
+const includes = (granted: readonly string[], scope: string): boolean =>
   granted.includes(scope) || (serverOfScope(scope) !== undefined && granted.includes(`${scope}:write`))
 
 /** Returns the token of an `Authorization` header; `undefined`: no header, or another scheme. */
