@@ -123,7 +123,8 @@ export class Gateway {
       downstreams: () => fleet.downstreams$.value,
       known: (caller) => this.#lists.known(caller),
     })
-    const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
+    const ttlMs = (): number => this.#options.parking.ttlMs
+    const rounds = new Rounds(seal, ttlMs)
     this.rates = new Rates(options.rates, (scope) => this.toolsetOf(scope))
     const signInRounds = new SignInRounds(signIns, seal)
     this.#cards = new ServerCards(fleet, this.feed, signIns)
@@ -152,7 +153,7 @@ export class Gateway {
       // Confirmed, since the toolset asks the person anyway.
       if (downstream !== undefined) await this.access.check({ call: { ...call, isConfirmed: true }, route, downstream, view })
     }
-    this.#confirmations = new Confirmations(seal, this.feed, rounds, () => this.#options.parking.ttlMs, checkPolicy, shared.store)
+    this.#confirmations = new Confirmations({ seal, feed: this.feed, rounds, ttlMs, checkPolicy, store: shared.store })
     this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
     this.handle = this.#stacked()
   }
