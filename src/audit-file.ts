@@ -2,6 +2,7 @@
  * The file of the audit log. At most one write is in progress, and further lines wait in memory. A line that cannot be written is tried
  * again until the memory limit; lost lines are counted, and the next line contains their number (`dropped`).
  */
+import type { Log } from './values/log.ts'
 import { open as openFile } from 'node:fs/promises'
 import { asError } from './values/as-error.ts'
 import { ConfigError } from './config/syntax/problems.ts'
@@ -32,11 +33,6 @@ export interface AuditState {
   readonly error: string | undefined
 }
 
-interface Log {
-  info(facts: object, message: string): void
-  error(facts: object, message: string): void
-}
-
 /** Above this, calls are refused (`refuse`); twice as much may wait, so that open calls can end. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024
 const RETRY_MS = 1_000
@@ -46,7 +42,7 @@ const LINE_END = 0x0a
 
 export class AuditFile implements AuditSink, AsyncDisposable {
   readonly #options: AuditFileOptions
-  readonly #log: Log
+  readonly #log: Pick<Log, 'info' | 'error'>
   readonly #open: (file: string) => Promise<AppendHandle>
   #handle: AppendHandle
   #lines: string[] = []
@@ -64,7 +60,12 @@ export class AuditFile implements AuditSink, AsyncDisposable {
   #writing: Promise<void> | undefined
   #isScheduled = false
 
-  private constructor(options: AuditFileOptions, handle: AppendHandle, log: Log, open: (file: string) => Promise<AppendHandle>) {
+  private constructor(
+    options: AuditFileOptions,
+    handle: AppendHandle,
+    log: Pick<Log, 'info' | 'error'>,
+    open: (file: string) => Promise<AppendHandle>,
+  ) {
     this.#options = options
     this.#handle = handle
     this.#log = log
@@ -72,7 +73,7 @@ export class AuditFile implements AuditSink, AsyncDisposable {
   }
 
   /** Rejects with `ConfigError` if the file cannot be opened. */
-  static async open(options: AuditFileOptions, log: Log, open = openForAppending): Promise<AuditFile> {
+  static async open(options: AuditFileOptions, log: Pick<Log, 'info' | 'error'>, open = openForAppending): Promise<AuditFile> {
     return new AuditFile(options, await open(options.file).catch(explain(options.file)), log, open)
   }
 

@@ -5,7 +5,7 @@
 import { valueName } from './config/read/given.ts'
 import { suggest } from './config/syntax/nearest-key.ts'
 import type { Problem } from './config/syntax/problems.ts'
-import type { Log } from './downstream/log.ts'
+import type { Log } from './values/log.ts'
 import type { Redactor } from './redactor.ts'
 import type { Layer, Outcome } from './rpc/call.ts'
 import { isList, jsonObject, memberOf } from './values/json-object.ts'

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { attempt } from './values/attempt.ts'
 import { asError } from './values/as-error.ts'
 import { ConfigError } from './config/syntax/problems.ts'
-import type { Log } from './downstream/log.ts'
+import type { Log } from './values/log.ts'
 
 const KEY_BYTES = 32
 const OTHERS = 0o077

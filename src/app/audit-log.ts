@@ -2,7 +2,7 @@
 import { AuditFile } from '../audit-file.ts'
 import type { AuditState } from '../audit-file.ts'
 import type { AuditSettings } from '../config/options.ts'
-import type { Log } from '../downstream/log.ts'
+import type { Log } from '../values/log.ts'
 import { Audit } from '../gateway/audit.ts'
 import type { AuditSink } from '../gateway/audit.ts'
 import type { Gateway } from '../gateway/gateway.ts'

@@ -1,6 +1,6 @@
 /** The environment of a gateway: passed in by the program, or by tests. */
 import type { Readable, Writable } from 'node:stream'
-import type { Log } from '../downstream/log.ts'
+import type { Log } from '../values/log.ts'
 import type { BackoffOptions } from '../downstream/pacing/backoff.ts'
 import type { SpareOptions } from '../downstream/spare.ts'
 import type { Redactor } from '../redactor.ts'

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { Seal } from '../auth/seal.ts'
 import type { Configuration } from '../config/options.ts'
-import type { Log } from '../downstream/log.ts'
+import type { Log } from '../values/log.ts'
 import { Redactor } from '../redactor.ts'
 import { LimitCounts } from '../rpc/limit-counts.ts'
 import { Sweeper } from '../rpc/sweeper.ts'

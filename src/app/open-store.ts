@@ -1,5 +1,5 @@
 /** Opens the store that replicas share (`store`). A store that is not reachable ends no start and no call. */
-import type { Log } from '../downstream/log.ts'
+import type { Log } from '../values/log.ts'
 import { GuardedStore } from '../store/guarded-store.ts'
 import type { StoreOptions } from '../store/store-options.ts'
 import type { Store } from '../store/store.ts'

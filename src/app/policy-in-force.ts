@@ -1,5 +1,5 @@
 /** The policy of a running gateway (`policy`), and the connection to its decision service. A reload may replace both. */
-import type { Log } from '../downstream/log.ts'
+import type { Log } from '../values/log.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { PolicyOptions } from '../policy/options.ts'
 import { Throttle } from '../time/throttle.ts'

@@ -1,6 +1,6 @@
 /** The folder of state that outlives a process (`state.dir`). Without it the gateway works without these features (F-26). */
 import { chmodSync } from 'node:fs'
-import type { Log } from '../downstream/log.ts'
+import type { Log } from '../values/log.ts'
 import { HostSightings } from '../host/host-sightings.ts'
 import { makeFolder } from '../make-folder.ts'
 import { PidJournal } from '../transport/process/pid-journal.ts'

@@ -1,5 +1,5 @@
 /** The export of traces (`telemetry.otlp`). OpenTelemetry is loaded only where it is configured; a reload may replace the export. */
-import type { Log } from '../downstream/log.ts'
+import type { Log } from '../values/log.ts'
 import type { ServerOptions } from '../downstream/options.ts'
 import type { Link } from '../era/server/link.ts'
 import type { Gateway } from '../gateway/gateway.ts'

@@ -1,5 +1,5 @@
 /** Measures and logs the overload of this process; warns of few file descriptors, which lead to one. */
-import type { Log } from '../downstream/log.ts'
+import type { Log } from '../values/log.ts'
 import { connectionsWithin, openGauges } from '../host/limits/gauges.ts'
 import { Overload } from '../host/limits/overload.ts'
 import type { HostOptions } from '../host/options.ts'

@@ -22,10 +22,7 @@ export interface SealOptions {
 /** Never present at run time: it ties a purpose to the type of what it seals. */
 declare const HOLDS: unique symbol
 
-/**
- * What a token is for. A token opens only for the purpose it was sealed for, so a token that opens contains a `T`: declare the purpose as
- * `Purpose<T>`.
- */
+/** What a token is for. A token opens only for the purpose it was sealed for, so a token of a `Purpose<T>` contains a `T`. */
 export type Purpose<T extends object> = string & { readonly [HOLDS]?: T }
 
 const VERSION = 1

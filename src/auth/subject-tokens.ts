@@ -1,7 +1,4 @@
-/**
- * The latest access token of each caller, in memory only, for token exchange (RFC 8693). A token is sent only to the authorization server
- * that issued it.
- */
+/** The latest access token of each caller, in memory, for token exchange (RFC 8693): sent only to its own issuer. */
 import { setBounded } from '../values/bounded-map.ts'
 
 /** Callers with a token. The oldest token is removed first; the next request of its caller brings it again. */
@@ -23,10 +20,7 @@ export class SubjectTokens {
   readonly #now: () => number
   #isWanted = false
 
-  /**
-   * `changed` is called when a caller uses another token than before, which may succeed where the old one was refused. `now`: monotonic, in
-   * milliseconds.
-   */
+  /** `changed` is called when a caller uses another token, which the issuer may accept. `now`: monotonic, in milliseconds. */
   constructor(changed: (principal: string) => void, now: () => number = () => performance.now()) {
     this.#changed = changed
     this.#now = now

@@ -32,7 +32,7 @@ import type { LinkOwner } from './link-owner.ts'
 import { LinkReports } from './link-reports.ts'
 import type { LinkReport } from './link-reports.ts'
 import { callerLinkOpener } from './links/caller-link-opener.ts'
-import { Dialer } from './links/dialer.ts'
+import { Dialer, SUPERSET } from './links/dialer.ts'
 import { Links } from './links/links.ts'
 import { CallerLists } from './lists/caller-lists.ts'
 import { Offers } from './lists/offers.ts'
@@ -196,7 +196,7 @@ export class Downstream {
       main: () => main.current,
       listing: () => (states.now.announcer && links.of(states.now.announcer)) ?? main.current,
       over: (link, use) => main.over(link, use),
-      declared: dialer.superset(),
+      declared: SUPERSET,
       open: (declared) => dialer.dial({ declared }, handlers.onMain()),
       openLegacy: (declared) => dialer.dialLegacy({ declared }, handlers.onMain()),
       mayBeLegacy: mayServeLegacy,
@@ -436,7 +436,7 @@ export class Downstream {
   async #connect(opened: (link: Link) => void, isWanted: () => boolean): Promise<void> {
     const sole = await this.#environment.soleHost
     this.#states.send({ type: 'sole-session', session: sole?.session })
-    const declared = sole === undefined ? this.dialer.superset() : carried(sole)
+    const declared = sole === undefined ? SUPERSET : carried(sole)
     const host = { declared, clientInfo: sole?.clientInfo, revision: sole?.revision }
     const choice = { isWanted, prefersLegacy: sole?.session !== undefined }
     const link = await withCredential(this.credential, () => this.dialer.dialMain(host, this.#handlers.onMain(), choice))
@@ -529,7 +529,6 @@ const makePersonal = (
   })
 }
 
-/** Reports the lists of one link to the callers of that link. */
 const reportLinkLists = (
   { principalListed, sessionListed }: DownstreamEnvironment,
   { key, sharing }: ServerOptions,

@@ -1,4 +1,5 @@
 /** The environment of all servers, provided by the composition root. */
+import type { Log } from '../values/log.ts'
 import type { Credential } from '../auth/oauth/credential.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Pin } from '../catalog/lock/pinned.ts'
@@ -14,7 +15,6 @@ import type { Era, LegacyRevision } from '../wire/protocol/revisions.ts'
 import type { BackoffOptions } from './pacing/backoff.ts'
 import type { RetryBudget } from './pacing/retry-budget.ts'
 import type { LinkOwner } from './link-owner.ts'
-import type { Log } from './log.ts'
 import type { ServerOptions } from './options.ts'
 import type { ServerLogs } from './server-logs.ts'
 import type { SpareOptions } from './spare.ts'
@@ -115,7 +115,6 @@ export interface SharedBy {
 
 /** What servers report, for hosts and for traces. */
 export interface ServerReports {
-  /** The lists of a server for one principal. */
   readonly personalListed: (key: string, principal: string, inventory: Inventory) => void
   /** The lists of a server for one session; `undefined`: the common lists. */
   readonly sessionListed: (key: string, session: HostSession, inventory: Inventory | undefined) => void
@@ -164,10 +163,7 @@ export interface DownstreamEnvironment extends ServerReports {
   readonly legacyPollMs: number
   /** Age at which a list is read again on request (`cache.fresh`). */
   readonly freshMs: () => number
-  /**
-   * The only host of a pipe, once its handshake is known. The main link then serves its calls, too, and no second process is started
-   * (BRIDGING 3.0 rule 4).
-   */
+  /** The only host of a pipe, once its handshake is known. The main link serves its calls, too (BRIDGING 3.0 rule 4). */
   readonly soleHost: Promise<SoleHost> | undefined
   /** The changing credential of a server, if it needs one. `principal`: present if each principal has its own. */
   readonly credential: (options: ServerOptions, principal: string | undefined) => Credential | undefined

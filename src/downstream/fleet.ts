@@ -76,10 +76,7 @@ export class Fleet {
     this.#reports = reports
   }
 
-  /**
-   * Replaces the configured servers. Servers that stay keep their processes, links and sessions. Removed servers, and those in `restart`,
-   * are drained for at most `drainMs` and stopped.
-   */
+  /** Replaces the servers; those that stay keep their links. Others, and those in `restart`, are drained for `drainMs`. */
   apply(servers: readonly ServerOptions[], restart: ReadonlySet<string> = new Set(), drainMs = 0): void {
     const before = new Map(this.#byKey)
     const after = servers.map((options) => {

@@ -2,7 +2,7 @@
  * The owner of a link to a legacy server: the properties that its calls have in common, its declared capabilities, and its current users
  * (BRIDGING 3.0). Calls that differ in any part of the key never share a legacy link.
  */
-import type { Declared } from '../era/server/link.ts'
+import type { Declared, Link } from '../era/server/link.ts'
 import { isBridge } from '../rpc/call.ts'
 import type { Call, Caller, HostSession } from '../rpc/call.ts'
 import { jsonObject } from '../values/json-object.ts'
@@ -34,6 +34,12 @@ export interface LinkOwner {
   readonly waiting: Set<Call>
   /** The most verbose requested log level. */
   level: LogLevel | undefined
+}
+
+/** An open link with its owner. */
+export interface OwnedLink {
+  readonly owner: LinkOwner
+  readonly link: Link
 }
 
 /** The capabilities that the gateway can relay to this caller's host, and may therefore declare (B037). */

@@ -1,7 +1,4 @@
-/**
- * Events on the links of one server that concern more than their callers. Links send them here; `downstream.ts` dispatches them to the
- * parts that react, which are built later.
- */
+/** Events on links that concern more than their callers. `downstream.ts` dispatches them to parts that are built later. */
 import type { Payload } from '../wire/message/payload.ts'
 import type { Era } from '../wire/protocol/revisions.ts'
 import type { LinkOwner } from './link-owner.ts'
@@ -15,7 +12,6 @@ export type LinkReport =
   | { readonly type: 'legacy-opened' }
   /** A server whose main link is modern refuses `initialize`. */
   | { readonly type: 'legacy-refused' }
-  /** The server announced a changed list. */
   | { readonly type: 'list-announced'; readonly list: ChangedList; readonly owner: LinkOwner | undefined }
   /** A resource changed; the URI is the server's own. */
   | { readonly type: 'updated'; readonly uri: string; readonly params: Payload; readonly owner: LinkOwner | undefined }

@@ -1,7 +1,4 @@
-/**
- * Options of one server: complete, with defaults, with replaced variables. Names contain the units. docs/configuration.md has the YAML
- * names.
- */
+/** Options of one server: complete, with units in the names. docs/configuration.md has the YAML names. */
 import type { CredentialOptions } from '../auth/oauth/credential-options.ts'
 import type { Locked, LockKind, OnChange } from '../catalog/lock/lock.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
@@ -65,10 +62,7 @@ export interface ServerLimits {
 export interface ServerOptions extends CatalogServer {
   /** Place in the configuration: `trunkline.yaml:31:3`. */
   readonly place: string
-  /**
-   * The process that Trunkline starts; with a `url` it is reached at that URL. Its environment is the inherited allow-list merged with `env`
-   * of the configuration.
-   */
+  /** The process to start, also if it is reached at `url`. Its environment: the inherited allow-list, and `env`. */
   readonly launch: Launch | undefined
   readonly url: URL | undefined
   readonly transport: TransportChoice

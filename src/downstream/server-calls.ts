@@ -5,6 +5,7 @@
 import { withCredential } from '../auth/oauth/credential.ts'
 import type { Credential } from '../auth/oauth/credential.ts'
 import type { Link } from '../era/server/link.ts'
+import { storedMs } from '../era/task-shapes.ts'
 import { isBridge } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import { unlessCancelled } from '../rpc/cancellation.ts'
@@ -13,7 +14,6 @@ import type { EraWatch } from './health/era-watch.ts'
 import type { MainLink } from './health/main-link.ts'
 import type { Supervisor } from './health/supervisor.ts'
 import { MainOnly, ModernOnly } from './links/caller-link-opener.ts'
-import { heldMs } from './links/link-task-table.ts'
 import type { Links, Use } from './links/links.ts'
 import type { Offers } from './lists/offers.ts'
 import type { ServerOptions } from './options.ts'
@@ -101,7 +101,7 @@ export class ServerCalls {
   /** The link of a legacy server's task is kept by `links/`. */
   #noted(outcome: Outcome): Outcome {
     if (outcome.kind === 'task' && this.#main.current?.era === 'modern')
-      this.usedMs = Math.max(this.usedMs, this.#source.environment.sweeper.nowMs + heldMs(outcome.result.value('ttlMs')))
+      this.usedMs = Math.max(this.usedMs, this.#source.environment.sweeper.nowMs + storedMs(outcome.result.value('ttlMs')))
     return outcome
   }
 
@@ -177,10 +177,7 @@ export class ServerCalls {
     }
   }
 
-  /**
-   * If the server has forgotten the session of the link for legacy lists, retires that link and sends the call over the caller's own link,
-   * whose session may be forgotten as well, as after a restart of the server (BRIDGING 5.3).
-   */
+  /** A server that forgot the session of the link for legacy lists: the call goes over the caller's own link (BRIDGING 5.3). */
   #afterForgotten(error: unknown, call: Call, link: Link): Promise<Outcome> {
     if (!isForgotten(error)) throw error
     this.#source.offers.legacy.rest(link)

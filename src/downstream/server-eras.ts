@@ -42,10 +42,7 @@ export class ServerEras implements Sweepable {
     return era === 'modern' && session !== undefined && dialer.takesInitialize && mayServeLegacy() ? 'legacy' : era
   }
 
-  /**
-   * Settles once the era of calls of this caller is known, or cannot be found out now; `undefined`: it is known. The link for the calls of
-   * the first legacy host finds it out.
-   */
+  /** Settles once the era of this caller's calls is known, or cannot be found out now; `undefined`: it is known. */
   settled(caller: Caller): Promise<unknown> | undefined {
     const { main, dialer, links, offers, options, mayServeLegacy } = this.#source
     const isKnown = caller.session === undefined || main.current?.era !== 'modern' || dialer.takesInitialize || !mayServeLegacy()
@@ -54,7 +51,6 @@ export class ServerEras implements Sweepable {
     return opening.catch(() => undefined)
   }
 
-  /** The inventory for this caller. */
   inventoryFor(caller: Pick<Caller, 'session'>): Inventory | undefined {
     const { main, offers } = this.#source
     const isOther = main.current === undefined ? this.#mayDifferFor(caller) : this.eraFor(caller) !== main.current.era
@@ -66,10 +62,7 @@ export class ServerEras implements Sweepable {
     return !this.#isLate && this.#source.offers.legacy.inventory$.value === undefined && this.#mayDifferFor(caller)
   }
 
-  /**
-   * Waits for the legacy lists, at most `budgetMs`; never rejects. After a time-out later hosts do not wait again. `up`: settles when the
-   * main link is up or has failed.
-   */
+  /** Waits at most `budgetMs` for the legacy lists, after `up`; never rejects. After a time-out later hosts do not wait again. */
   async meetLegacy(up: Promise<unknown>, budgetMs: number): Promise<void> {
     const met = up
       .then(() => this.wantLegacy())
@@ -85,10 +78,7 @@ export class ServerEras implements Sweepable {
     return this.eraFor(caller) === current?.era ? current?.revision : offers.legacy.inventory$.value?.revision
   }
 
-  /**
-   * Reads the legacy lists of a server of both eras; settles once they are known, or cannot be read now. `undefined`: the server has one
-   * era.
-   */
+  /** Settles once the legacy lists are known, or cannot be read now; `undefined`: the server has one era. */
   wantLegacy(): Promise<void> | undefined {
     const { main, offers, mayServeLegacy } = this.#source
     return mayServeLegacy() && main.current?.era === 'modern' ? offers.legacy.want() : undefined

@@ -90,10 +90,7 @@ export class SessionRelay {
     for (const link of links.ofSession(session)) link.rootsChanged()
   }
 
-  /**
-   * Relays a notification of a host at a bridge over its own link, which is opened if needed, after `allowed`. Dropped if that rejects, or if
-   * it cannot be delivered.
-   */
+  /** Relays a notification of a host at a bridge over its own link, after `allowed`; dropped if that rejects or sending fails. */
   notified(caller: Caller, method: string, params: Payload | undefined, allowed: Promise<unknown> | undefined): void {
     Promise.resolve(allowed)
       .then(() => this.#linkFor(caller))

@@ -2,7 +2,7 @@
  * Server requests for a host (elicitation, sampling, roots): whether the host accepts them, and their form in its revision (BRIDGING
  * 3.13–3.15). The same code serves requests of legacy servers and entries of `input_required`.
  */
-import { Refusal } from '../rpc/call.ts'
+import { errorAnswer, Refusal } from '../rpc/call.ts'
 import type { Answer, Caller, Capabilities, Question } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
 import { jsonObject, memberOf } from '../values/json-object.ts'
@@ -42,7 +42,7 @@ export interface PendingQuestion {
 }
 
 /** The member `inputRequests` with these questions by their keys ([schema 2026-07-28], InputRequests). */
-export const inputRequests = (questions: Iterable<readonly [key: string, PendingQuestion]>): Parts => {
+export const inputRequests = (questions: Iterable<readonly [key: string, Pick<PendingQuestion, 'question'>]>): Parts => {
   const requests = new Draft()
   for (const [key, { question }] of questions) {
     const request = new Draft()
@@ -203,7 +203,7 @@ const joinArray = (list: readonly Buffer[]): Parts => [
 export const noAnswer = ({ method }: Question): Answer =>
   method === 'elicitation/create'
     ? { result: Payload.of({ action: 'cancel' }) }
-    : { error: Payload.of({ code: method === 'sampling/createMessage' ? -1 : -32603, message: 'not answered' }) }
+    : errorAnswer(method === 'sampling/createMessage' ? -1 : -32603, 'not answered')
 
 /** Whether a host's answer has the shape of its question ([schema 2026-07-28], InputResponse). */
 export const isAnswerTo = ({ method }: Question, response: Payload): boolean => {
@@ -217,6 +217,4 @@ export const isAnswerTo = ({ method }: Question, response: Payload): boolean => 
 
 const isContent = (response: Payload): boolean => response.isAbsent('content') || response.object('content') !== undefined
 
-const refused = (code: number, what: string): Answer => ({
-  error: Payload.of({ code, message: `${what} is not supported by the client` }),
-})
+const refused = (code: number, what: string): Answer => errorAnswer(code, `${what} is not supported by the client`)

@@ -1,4 +1,5 @@
 /** Translates sampling requests and answers between peers of different revisions. */
+import { errorAnswer } from '../rpc/call.ts'
 import type { Answer } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
 import { elementsAt } from '../wire/message/members.ts'
@@ -46,8 +47,7 @@ export const encodeSampled = (answer: Answer, revision: Revision | undefined): A
   const { result } = answer
   const content = result.member('content')
   const block = content && onlyBlock(result.bytes, content)
-  if (content !== undefined && block === undefined)
-    return { error: Payload.of({ code: -32603, message: 'the client answered with several content blocks' }) }
+  if (content !== undefined && block === undefined) return errorAnswer(-32603, 'the client answered with several content blocks')
   if (block !== undefined && block !== content) result.set('content', result.bytes.subarray(block.start, block.end))
   return answer
 }

@@ -9,8 +9,13 @@ const MODERN_NAMES: Names = new Map([
   ['pollInterval', 'pollIntervalMs'],
 ])
 const LEGACY_NAMES: Names = new Map([...MODERN_NAMES].map(([legacy, modern]) => [modern, legacy]))
+/** Longest time that a task is stored, also one without a lifetime. */
+const MAX_STORED_MS = 24 * 3_600_000
 /** Members of the result that do not belong to the task. */
 const OF_RESULT: ReadonlySet<string> = new Set(['_meta', 'resultType'])
+
+/** How long a task is stored. `ttlMs`: from its server. */
+export const storedMs = (ttlMs: unknown): number => (typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_STORED_MS) : MAX_STORED_MS)
 
 /** A legacy task (`tasks/get`, `notifications/tasks/status`) in the modern form; without a lifetime it is unlimited. */
 export const modernTask = (task: Payload): Draft => {

@@ -134,10 +134,7 @@ export class Access {
     return this.service === undefined || call.record !== undefined ? call : { ...call, record: {} }
   }
 
-  /**
-   * The outcome of the server after the service has inspected, and perhaps replaced, its content. Throws `Failure` if the service denies
-   * the result.
-   */
+  /** The outcome with its content inspected, and perhaps replaced, by the service. Throws `Failure` if the service denies it. */
   async inspect<T extends Outcome>(placed: Placed, outcome: T): Promise<T> {
     const { service, policy } = this
     if (service === undefined || policy === undefined || isSignInRoute(placed.route)) return outcome

@@ -27,7 +27,6 @@ export interface AuditOptions {
   readonly bodies: boolean
   /** Removes secrets from JSON text. */
   readonly hideJson: (json: string) => string
-  /** The toolset of a scope. */
   readonly toolsetOf: (scope: Scope) => string | undefined
   /** The rule that hides the name in this call from its caller; `undefined`: the name does not exist. */
   readonly hiddenBy: (call: Call) => string | undefined
@@ -36,7 +35,6 @@ export interface AuditOptions {
 /** Larger params and results are omitted; the line says so. */
 const MAX_BODY_BYTES = 64 * 1024
 
-/** The end of a call. */
 interface End {
   readonly outcome?: string
   readonly result?: JsonObject

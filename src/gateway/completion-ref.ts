@@ -1,7 +1,4 @@
-/**
- * What a completion is about: the name of a prompt, or the URI of a resource or template, as the type of its `ref` says. A host may send
- * both; the other one has no meaning.
- */
+/** What a completion is about: the name of a prompt, or the URI of a resource or template. The type of its `ref` decides. */
 import type { Payload } from '../wire/message/payload.ts'
 
 export const isPromptRef = (params: Payload): boolean => params.object('ref')?.text('type') === 'ref/prompt'

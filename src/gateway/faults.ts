@@ -3,6 +3,7 @@
  * injected fault is handled like a real one: retries, renewal of credentials, detection of the era, errors for hosts. Affected results
  * and errors are marked.
  */
+import type { Log } from '../values/log.ts'
 import { matchesGlob } from '../catalog/glob.ts'
 import { ServerError, toolText } from '../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome } from '../rpc/call.ts'
@@ -66,12 +67,12 @@ interface Counted {
 const REMIND_MS = 60_000
 
 export class Faults implements Sweepable {
-  readonly #log: { warn(facts: object, message: string): void }
+  readonly #log: Pick<Log, 'warn'>
   readonly #random: () => number
   #rules: Counted[] = []
   #remindedMs = -Infinity
 
-  constructor(log: { warn(facts: object, message: string): void }, random: () => number = Math.random) {
+  constructor(log: Pick<Log, 'warn'>, random: () => number = Math.random) {
     this.#log = log
     this.#random = random
   }

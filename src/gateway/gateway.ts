@@ -13,7 +13,8 @@ import type { Identity } from '../auth/identity.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/view/apps.ts'
-import type { Inventory, ListKind } from '../catalog/inventory.ts'
+import { changedKinds } from '../catalog/inventory.ts'
+import type { Inventory } from '../catalog/inventory.ts'
 import type { ServerCard } from '../catalog/server-card.ts'
 import { joinInstructions } from '../catalog/view/instructions.ts'
 import { findTool } from '../catalog/view/routes.ts'
@@ -37,7 +38,7 @@ import { METHODS } from '../wire/protocol/methods.ts'
 import type { ChangedList, LogLevel } from '../wire/protocol/methods.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
 import type { Payload } from '../wire/message/payload.ts'
-import { isAtLeast, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
+import { isAtLeast, isModernRevision, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
 import { Access } from './access.ts'
 import type { Audit } from './audit.ts'
 import { isAsItCame, isListedDirectly } from './lists/bridges.ts'
@@ -61,13 +62,6 @@ import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './tasks/task-listeners.ts'
 import { Tasks } from './tasks/tasks.ts'
 import type { Store } from '../store/store.ts'
-
-/** The lists that a notification is about. */
-const LISTED_AS: Readonly<Record<ChangedList, readonly ListKind[]>> = {
-  tools: ['tools'],
-  prompts: ['prompts'],
-  resources: ['resources', 'templates'],
-}
 
 /** State that replicas share. */
 interface Shared {
@@ -132,7 +126,8 @@ export class Gateway {
       downstreams: () => fleet.downstreams$.value,
       known: (caller) => this.#lists.known(caller),
     })
-    const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
+    const ttlMs = (): number => this.#options.parking.ttlMs
+    const rounds = new Rounds(seal, ttlMs)
     this.rates = new Rates(options.rates, (scope) => this.toolsetOf(scope))
     const signInRounds = new SignInRounds(signIns, seal)
     this.#cards = new ServerCards(fleet, this.feed, signIns)
@@ -161,7 +156,7 @@ export class Gateway {
       // Confirmed, since the toolset asks the person anyway.
       if (downstream !== undefined) await this.access.check({ call: { ...call, isConfirmed: true }, route, downstream, view })
     }
-    this.#confirmations = new Confirmations(seal, this.feed, rounds, () => this.#options.parking.ttlMs, checkPolicy, shared.store)
+    this.#confirmations = new Confirmations({ seal, feed: this.feed, rounds, ttlMs, checkPolicy, store: shared.store })
     this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
     this.handle = this.#stacked()
   }
@@ -221,11 +216,11 @@ export class Gateway {
 
   watchLists(caller: Caller, listener: ChangeListener): void {
     if (this.#isStopping) listener.ended?.()
-    else this.feed.watch(caller, listener)
+    else this.feed.watchers.watch(caller, listener)
   }
 
   unwatchLists(listener: ChangeListener): void {
-    this.feed.unwatch(listener)
+    this.feed.watchers.unwatch(listener)
   }
 
   get maxSubscriptions(): number {
@@ -277,13 +272,13 @@ export class Gateway {
       updated: (id, uri, params, audience) => this.#subscriptions.updated(id, uri, params, audience),
       taskChanged: (id, task, owner) => void this.#tasks.changed(id, task, owner).catch(() => undefined),
       reconnected: (downstream) => void this.#restored(downstream),
-      hasLegacyHosts: () => feed.hasLegacyWatcher,
+      hasLegacyHosts: () => feed.watchers.some(({ revision }) => !isModernRevision(revision)),
     }
   }
 
   /** A server announced a changed list: notifies hosts at a bridge that read the list over the same link (B277). */
   #listAnnounced(key: string, list: ChangedList, owner: LinkOwner | undefined): void {
-    this.feed.announced(list, (caller) => {
+    this.feed.watchers.announce(list, (caller) => {
       if (caller.scope.server !== key) return false
       const downstream = this.#fleet.for(key, caller.principal)
       if (downstream === undefined || this.access.policy !== undefined) return false
@@ -353,9 +348,9 @@ export class Gateway {
     const now = this.access.copy()
     const isDifferent = (caller: Caller, list: ChangedList): boolean => {
       const view = this.feed.viewOf(caller)
-      return LISTED_AS[list].some((kind) => !now.showsSame(before, view, kind, caller))
+      return changedKinds(list).some((kind) => !now.showsSame(before, view, kind, caller))
     }
-    void this.feed.announcedWhere(isDifferent).catch(() => undefined)
+    void this.feed.watchers.announceWhere(isDifferent).catch(() => undefined)
   }
 
   /** Whether callers must have `Caller.facts`, which rules read. */
@@ -390,7 +385,8 @@ export class Gateway {
   stop(): void {
     this.#isStopping = true
     this.parking.close()
-    this.feed.close()
+    // The catalog is still updated, for pending calls that wait for an inventory.
+    this.feed.watchers.close()
     this.#overflow.close()
   }
 

@@ -32,10 +32,7 @@ export interface Core {
    * awaited for `timeouts.list_budget` at most. `undefined`: nothing to wait for. Never rejects.
    */
   introduced(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Promise<unknown> | undefined
-  /**
-   * Resolves when every server of the scope has an inventory, after `timeouts.handshake_budget` at most; `undefined`: all have one. Never
-   * rejects.
-   */
+  /** Resolves when all servers of the scope are known, or after `timeouts.handshake_budget`; `undefined`: all are known. */
   greeted(caller: Pick<Caller, 'scope' | 'principal'>): Promise<unknown> | undefined
   /** Whether a server of the scope has not been reached yet, so that answers about the whole scope must not be cached. */
   isStarting(scope: Scope): boolean
@@ -44,10 +41,7 @@ export interface Core {
   /** Notifies `listener` of changed lists of this caller's view, once the new list is served; in place of an earlier caller. */
   watchLists(caller: Caller, listener: ChangeListener): void
   unwatchLists(listener: ChangeListener): void
-  /**
-   * Adds a subscription. False: the URI's server does not offer subscriptions, or no server owns the URI. Rejects if the server cannot be
-   * reached; the subscription is then sent after it has reconnected.
-   */
+  /** Adds a subscription. False: no server offers it. Rejects if the server is not reached; it is then sent after a reconnect. */
   subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean>
   /** Whether the URI's server declares subscriptions; `undefined`: not known until it is asked (B287). */
   maySubscribe(caller: Caller, uri: string): boolean | undefined

@@ -1,7 +1,7 @@
 /** Reports requests that a listener refuses to the audit log. The caller sends the response. */
 import { asError } from '../values/as-error.ts'
 import type { Scope } from '../rpc/call.ts'
-import type { DenialReason } from '../rpc/record.ts'
+import type { Denial, DenialReason } from '../rpc/record.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { Failure } from '../wire/message/failure.ts'
 import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
@@ -19,6 +19,15 @@ interface DeniedRequest {
 /** Audit reasons by HTTP status. */
 const REASONS: Readonly<Record<number, DenialReason>> = { 404: 'session', 413: 'too_large', 429: 'overloaded', 503: 'overloaded' }
 
+/** Reports an HTTP request that is refused before its endpoint is known. */
+export const reportRefused = (
+  { denied }: DenialContext,
+  { path, client }: Pick<HttpRequest, 'path' | 'client'>,
+  reason: DenialReason,
+  status: number,
+  more: Pick<Denial, 'principal' | 'detail'> = {},
+): void => denied?.({ reason, status, path, client, ...more })
+
 /** Reports an HTTP request that is answered with `status`. */
 export const reportDenied = (
   { denied }: DenialContext,
@@ -26,21 +35,18 @@ export const reportDenied = (
   status: number,
   detail: string | undefined,
   message: Pick<Envelope, 'method'> | undefined,
-): void => {
-  if (denied === undefined) return
-  const session = request.header('mcp-session-id')
-  denied({
+): void =>
+  denied?.({
     reason: REASONS[status] ?? 'invalid',
     status,
     principal,
-    ...toolsetOf(scope),
+    toolset: scope.toolset,
     path: request.path,
     client: request.client,
-    ...(message !== undefined && { method: message.method }),
-    ...(session !== undefined && { session }),
-    ...(detail !== undefined && { detail }),
+    method: message?.method,
+    session: request.header('mcp-session-id'),
+    detail,
   })
-}
 
 /** Reports a message that was refused before it became a call. */
 export const reportDeniedMessage = (
@@ -52,10 +58,8 @@ export const reportDeniedMessage = (
   denied?.({
     reason: error instanceof Failure && error.kind === 'overloaded' ? 'overloaded' : 'invalid',
     principal: caller.principal,
-    ...toolsetOf(caller.scope),
-    ...(method !== undefined && { method }),
-    ...(caller.session !== undefined && { session: caller.session.id }),
+    toolset: caller.scope.toolset,
+    method,
+    session: caller.session?.id,
     detail: asError(error).message,
   })
-
-const toolsetOf = ({ toolset }: Scope): { readonly toolset?: string } => (toolset === undefined ? {} : { toolset })

@@ -36,7 +36,6 @@ export const serveLegacy = (message: Envelope, session: Session, listenerExchang
     listenerExchange,
     abort: new Cancellation(),
     fail: (error) => fail(error),
-    method: message.method,
     bytes: message.bytes.length,
     isOver: false,
     questions: undefined,

@@ -1,4 +1,5 @@
 /** The dependencies of every listener: the routing core, limits and logs. */
+import type { Log } from '../values/log.ts'
 import type { Seal } from '../auth/seal.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
@@ -21,13 +22,6 @@ import type { EndpointInfos } from './endpoint-info.ts'
 import type { HostOptions } from './options.ts'
 import type { Overload } from './limits/overload.ts'
 import type { SessionIds } from './session/session-ids.ts'
-
-export interface Log {
-  debug(facts: object, message: string): void
-  info(facts: object, message: string): void
-  warn(facts: object, message: string): void
-  error(facts: object, message: string): void
-}
 
 /** How to connect one kind of host, as the status page shows it. Plain texts, not HTML. */
 export interface ConnectGuide {

@@ -6,6 +6,7 @@ import { tasksNotDeclared } from '../era/host/modern-host.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Caller, ChangeListener } from '../rpc/call.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
+import { within } from '../time/within.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
 import { META } from '../wire/protocol/meta.ts'
@@ -16,13 +17,7 @@ import type { Exchange } from './response/exchange.ts'
 import type { Subscriber } from './core.ts'
 import type { ListenerContext } from './listener-context.ts'
 import type { ChangedList } from '../wire/protocol/methods.ts'
-import { listChangedMethod } from '../wire/protocol/methods.ts'
-
-const FLAGS: Readonly<Record<string, ChangedList>> = {
-  toolsListChanged: 'tools',
-  promptsListChanged: 'prompts',
-  resourcesListChanged: 'resources',
-}
+import { CHANGED_LISTS, listChangedMethod } from '../wire/protocol/methods.ts'
 
 /** The peer of a pipe: a host, or an attached `trunkline stdio`, which outlives this process. */
 export type PipeEnd = 'host' | 'relay'
@@ -39,7 +34,7 @@ export const serveSubscriptions = (
   const id = message.id ?? 'null'
   const filter = message.params?.object('notifications')
   if (filter === undefined) throw new Refusal(-32602, 'subscriptions/listen needs params.notifications')
-  const flags = Object.keys(FLAGS).filter((flag) => filter.value(flag) === true)
+  const wanted = new Set<ChangedList>(CHANGED_LISTS.filter((list) => filter.value(flagOf(list)) === true))
   const uris = subscribable(filter, caller, context)
   const tasks = followable(filter, caller, context)
   /** Bytes that admission counts for this stream; over HTTP the limits of connections hold. */
@@ -51,7 +46,6 @@ export const serveSubscriptions = (
     params.setIn('_meta', META.subscriptionId, id)
     exchange.message(notificationMessage(method, params.parts()))
   }
-  const wanted = new Set(flags.map((flag) => FLAGS[flag]))
   const subscriber: Subscriber = {
     updated: (params) => send('notifications/resources/updated', params),
     task: (params) => send('notifications/tasks', params),
@@ -69,7 +63,7 @@ export const serveSubscriptions = (
     early = undefined
     if (signal.aborted || queued === undefined) return
     const notifications = {
-      ...Object.fromEntries(flags.map((flag) => [flag, true])),
+      ...Object.fromEntries([...wanted].map((list) => [flagOf(list), true])),
       ...(watched !== undefined && { resourceSubscriptions: watched }),
       ...(followed !== undefined && { taskIds: followed }),
     }
@@ -80,7 +74,8 @@ export const serveSubscriptions = (
   else
     void Promise.all([
       uris && watch(uris, subscriber, caller, context),
-      tasks && follow(tasks, subscriber, caller, context),
+      // A host polls the tasks that are not accepted ([ext tasks], Task Status Notifications).
+      tasks && accepted(tasks, tasks, (id) => context.core.followTask(subscriber, caller, id)),
     ]).then(([watched, followed]) => acknowledge(watched, followed))
 
   const release = (): void => {
@@ -109,6 +104,9 @@ export const serveSubscriptions = (
   signal.addEventListener('abort', release, { once: true })
 }
 
+/** The member of the filter for a list. */
+const flagOf = (list: ChangedList): string => `${list}ListChanged`
+
 /** Counts the stream as a call in flight, and returns its bytes. Throws the `Failure` of the limit that refuses it (B257). */
 const admit = ({ bytes }: Envelope, { principal }: Caller, { admission }: ListenerContext): number => {
   const refusal = admission.refuse(principal)
@@ -120,51 +118,30 @@ const admit = ({ bytes }: Envelope, { principal }: Caller, { admission }: Listen
 /** How long the acknowledgement waits for the answers of servers. */
 const ACKNOWLEDGE_WAIT_MS = 1_000
 
-/**
- * Subscribes, and resolves with the accepted URIs. Accepts a URI whose server declares subscriptions but cannot be reached or does not
- * answer in time: the server receives the subscription after it has reconnected.
- */
+/** Subscribes. A server that declares subscriptions and does not answer counts: it receives them after it has reconnected. */
 const watch = (
   uris: readonly string[],
   subscriber: Subscriber,
   caller: Caller,
   { core }: ListenerContext,
-): Promise<readonly string[]> =>
-  accepted(
-    uris,
-    (uri) => core.maySubscribe(caller, uri) === true,
-    (uri) => core.subscribe(subscriber, caller, uri),
-  )
+): Promise<readonly string[]> => {
+  const declared = uris.filter((uri) => core.maySubscribe(caller, uri) === true)
+  return accepted(uris, declared, (uri) => core.subscribe(subscriber, caller, uri))
+}
 
-/** The same for tasks ([ext tasks], Task Status Notifications): a host polls those that are not accepted. */
-const follow = (
-  tasks: readonly string[],
-  subscriber: Subscriber,
-  caller: Caller,
-  { core }: ListenerContext,
-): Promise<readonly string[]> =>
-  accepted(
-    tasks,
-    () => true,
-    (id) => core.followTask(subscriber, caller, id),
-  )
-
-/** The ids that their servers accept. `isAssumed`: what counts for an id whose server does not answer in time, or cannot be asked. */
+/** The ids that their servers accept. `assumed`: those that count while their server does not answer in time, or cannot be asked. */
 const accepted = async (
   ids: readonly string[],
-  isAssumed: (id: string) => boolean,
+  assumed: readonly string[],
   ask: (id: string) => Promise<boolean>,
 ): Promise<readonly string[]> => {
-  const found = new Set(ids.filter(isAssumed))
+  const found = new Set(assumed)
   const requests = ids.map(async (id) => {
     const isAccepted = await ask(id).catch(() => found.has(id))
     if (isAccepted) found.add(id)
     else found.delete(id)
   })
-  const timer = Promise.withResolvers<void>()
-  const timeout = setTimeout(timer.resolve, ACKNOWLEDGE_WAIT_MS)
-  await Promise.race([Promise.all(requests), timer.promise])
-  clearTimeout(timeout)
+  await within(ACKNOWLEDGE_WAIT_MS, Promise.all(requests))
   return ids.filter((id) => found.has(id))
 }
 

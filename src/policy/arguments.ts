@@ -99,10 +99,7 @@ export const decodeMembers = (
 const isLongerThan = (chars: number, bytes: Buffer, { start, end }: Span): boolean =>
   bytes[start] === QUOTE && end - start - 2 > MAX_BYTES_PER_CHAR * chars
 
-/**
- * Decodes a whole value. `json`: scanned before. Numbers become doubles; integers that a double cannot represent become `bigint`. Throws
- * `UnjudgedArguments`.
- */
+/** Decodes a scanned value; integers that a double cannot represent become `bigint`. Throws `UnjudgedArguments`. */
 export const decodeArguments = (json: Buffer, keys: RuleKeys): unknown => {
   const text = json.toString()
   const walk: Walk = { keys, count: 0, isInexact: false }

@@ -327,7 +327,6 @@ const charsOf = (node: ASTNode): number | undefined => {
   return lengths.includes(undefined) ? undefined : Math.max(0, ...lengths.filter((length) => length !== undefined))
 }
 
-/** `call.arguments` */
 const isArguments = (node: ASTNode): boolean =>
   (node.op === '.' || node.op === '.?') &&
   node.args[0].op === 'id' &&
@@ -359,10 +358,7 @@ const childrenOf = (args: unknown): readonly ASTNode[] => {
 
 const isNode = (value: unknown): value is ASTNode => isJsonObject(value) && 'op' in value
 
-/**
- * Rewrites `list.all(x, BODY)` to `list.all(x, __round() ? (BODY) : false)`; for `map` with a filter, the filter. Two arguments are
- * separated only by a comma, brackets and blanks.
- */
+/** `list.all(x, BODY)` becomes `list.all(x, __round() ? (BODY) : false)`; of `map` with a filter, the filter is rewritten. */
 const countRounds = (node: ASTNode, [variable, , third]: readonly ASTNode[], found: Survey): void => {
   const { text, edits } = found
   const first = text.indexOf(',', variable?.range.end) + 1

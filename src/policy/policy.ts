@@ -60,7 +60,6 @@ interface Cached {
   readonly remaining: Remaining
 }
 
-/** Cached rules of one tool. */
 interface CachedOfTool {
   /** By `#keyOf`. */
   readonly byCaller: Map<string, Cached>

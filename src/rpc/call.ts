@@ -1,7 +1,4 @@
-/**
- * A call: one request inside the gateway, self-contained and ended by one `Outcome`. This is the modern model; only `era/` knows the
- * legacy era.
- */
+/** A call: one request in the gateway, in the modern model, ended by one `Outcome`. Only `era/` knows the legacy era. */
 import type { Id } from '../wire/message/envelope.ts'
 import type { ChangedList, LogLevel } from '../wire/protocol/methods.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
@@ -35,10 +32,7 @@ export interface EndpointPath {
 /** The merged endpoint without limits. */
 export const EVERYTHING: Scope = { server: undefined }
 
-/**
- * Whether the scope is a bridge to one server. The host then gets the messages of a direct connection, apart from transport and era
- * (BRIDGING 3.21; B277).
- */
+/** Whether the scope is a bridge to one server: its host gets the messages of a direct connection (BRIDGING 3.21; B277). */
 export const isBridge = ({ server }: Scope): boolean => server !== undefined
 
 /** Whether both have the same server and toolset, which are fixed for a session. Its granted scopes may change. */
@@ -121,6 +115,9 @@ export interface Question {
 /** The host's answer: a result, or the received error object. */
 export type Answer = { readonly result: Payload } | { readonly error: Payload }
 
+/** The answer of a refused question. */
+export const errorAnswer = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })
+
 /** A text that identifies the endpoint. A state that was sealed at one endpoint is refused at another. */
 export const endpointKey = ({ server = '', toolset = '' }: Scope): string => `${server}\n${toolset}`
 
@@ -175,10 +172,7 @@ export interface Call {
   readonly unknownHeaders: Readonly<Record<string, string>>
   /** A big result may be a `StreamedResult`: the response channel can relay it while it is being received. */
   readonly takesStreams?: boolean
-  /**
-   * Params, questions, results and ids are relayed unchanged (B277): at a bridge between peers of one era, whose link no other principal
-   * uses.
-   */
+  /** Relayed unchanged (B277): at a bridge between peers of one era, whose link no other principal uses. */
   readonly isAsItCame?: boolean
   /** Maximum time of the call, where it differs from the options of the server. */
   readonly totalMs?: number | undefined
@@ -203,10 +197,7 @@ export interface Call {
 
 /** How a call ended. Errors are thrown: `Refusal`, `ServerError`, `Failure`. */
 export type Outcome =
-  /**
-   * `type`: the `resultType` of an extension that the host declared, in place of `complete`. `era`: the server answered as a modern one,
-   * whatever era it was listed with (B268).
-   */
+  /** `type`: `resultType` of a declared extension, in place of `complete`. `era`: the server answered as a modern one (B268). */
   | { readonly kind: 'complete'; readonly result: JsonObject; readonly type?: string; readonly era?: 'modern' }
   | InputRequired
   /** The server runs the call as a task; `result` is its `CreateTaskResult` ([ext tasks, Task Creation]). */

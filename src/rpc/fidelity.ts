@@ -1,7 +1,5 @@
-/**
- * Records where a call differs on its two sides: a count per server and kind of deviation, and a log line per call. Calls without a
- * deviation do not come here.
- */
+/** Records where a call differs on its two sides: a count per server and kind, and a log line. Other calls do not come here. */
+import type { Log } from '../values/log.ts'
 import type { Call, HostSession } from './call.ts'
 import type { Deviation } from './record.ts'
 
@@ -48,20 +46,15 @@ export interface DeviationCount extends Deviation {
   readonly count: number
 }
 
-interface Lines {
-  debug(facts: object, message: string): void
-  info(facts: object, message: string): void
-}
-
 /** The record of one server. */
 export class Fidelity {
   readonly #server: string
-  readonly #log: Lines
+  readonly #log: Pick<Log, 'debug' | 'info'>
   readonly #counts = new Map<DeviationName, number>()
   /** Impossible deviations that were logged as `info`: once per session, and once for all hosts without a session. */
   readonly #logged = new WeakMap<HostSession | Fidelity, Set<DeviationName>>()
 
-  constructor(server: string, log: Lines) {
+  constructor(server: string, log: Pick<Log, 'debug' | 'info'>) {
     this.#server = server
     this.#log = log
   }

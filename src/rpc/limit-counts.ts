@@ -1,7 +1,5 @@
-/**
- * Counts how often each limit was reached, for `ps --json` and the admin status, and logs each limit at most once a minute. Calls
- * within their limits do not use it.
- */
+/** Counts how often each limit was reached, for `ps --json` and the admin status; logs each at most once a minute. */
+import type { Log } from '../values/log.ts'
 import { Throttle } from '../time/throttle.ts'
 
 /** How often the limit of one option was reached since the start. */
@@ -22,12 +20,12 @@ interface Counted {
 const LOG_EVERY_MS = 60_000
 
 export class LimitCounts {
-  readonly #log: { warn(facts: object, message: string): void }
+  readonly #log: Pick<Log, 'warn'>
   /** By server (empty: none), then by option. A joined key would be built for every call that reaches a limit. */
   readonly #counted = new Map<string, Map<string, Counted>>()
   readonly #throttle = new Throttle(LOG_EVERY_MS)
 
-  constructor(log: { warn(facts: object, message: string): void }) {
+  constructor(log: Pick<Log, 'warn'>) {
     this.#log = log
   }
 

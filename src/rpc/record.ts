@@ -112,14 +112,13 @@ export interface Denial {
   readonly reason: DenialReason
   /** HTTP status, if there is one. */
   readonly status?: number
-  readonly principal?: string
-  readonly toolset?: string
+  readonly principal?: string | undefined
+  readonly toolset?: string | undefined
   readonly path?: string
-  readonly method?: string
-  readonly name?: string
+  readonly method?: string | undefined
   /** Id of the session that the request named or belongs to. */
-  readonly session?: string
-  readonly detail?: string
+  readonly session?: string | undefined
+  readonly detail?: string | undefined
   /** Address of the client, also behind trusted proxies; `undefined`: a pipe or a unix socket. */
   readonly client?: string | undefined
 }

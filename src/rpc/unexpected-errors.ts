@@ -2,15 +2,16 @@
  * Logs errors that no code expects: a bug, or an exception of a plugged-in layer. The host gets "internal error"; the log gets the
  * stack. Errors of one place in the code are logged at most once a minute, with their count, since their messages may differ.
  */
+import type { Log } from '../values/log.ts'
 import { Throttle } from '../time/throttle.ts'
 
 const LOG_EVERY_MS = 60_000
 
 export class UnexpectedErrors {
-  readonly #log: { error(facts: object, message: string): void }
+  readonly #log: Pick<Log, 'error'>
   readonly #throttle: Throttle
 
-  constructor(log: { error(facts: object, message: string): void }, clock?: () => number) {
+  constructor(log: Pick<Log, 'error'>, clock?: () => number) {
     this.#log = log
     this.#throttle = new Throttle(LOG_EVERY_MS, clock)
   }

@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Identity } from '../../auth/identity.ts'
-import type { Log } from '../../downstream/log.ts'
+import type { Log } from '../../values/log.ts'
 import type { ListenerContext } from '../../host/listener-context.ts'
 import { OPEN_METRICS_TYPE, PROMETHEUS_TYPE } from '../../observe/metrics/exposition.ts'
 import { DEFAULT_ADMIN_ADDRESS } from '../../observe/options.ts'

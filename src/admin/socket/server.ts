@@ -7,7 +7,7 @@ import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node
 import { Server } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { HostStreams } from '../../app/environment.ts'
-import type { Log } from '../../downstream/log.ts'
+import type { Log } from '../../values/log.ts'
 import type { EndpointPath } from '../../rpc/call.ts'
 import { isAnswered, listening } from '../../transport/http1/server/connection/listen-address.ts'
 import { nodeHttp } from '../../transport/http1/server/node/node-http.ts'

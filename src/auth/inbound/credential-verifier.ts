@@ -44,10 +44,7 @@ export class CredentialVerifier {
     })
   }
 
-  /**
-   * Returns the identity of a token; `undefined`: invalid. The promise rejects with `IssuerUnreachable` or `VerifierBusy` if the token
-   * cannot be verified now. `digest`: of the token, by `digestOf`.
-   */
+  /** The identity of a token; `undefined`: invalid. The promise rejects with `IssuerUnreachable` or `VerifierBusy`. */
   admit(token: string, digest = digestOf(token)): Admitted | undefined | Promise<Admitted | undefined> {
     const nowMs = this.#clock.wallMs()
     const cached = this.#cache.find(digest, nowMs)

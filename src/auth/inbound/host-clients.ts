@@ -115,10 +115,7 @@ export class HostClients {
   }
 }
 
-/**
- * Whether `uri` is exactly one of the client's redirect URIs. A client may use any port of a loopback address, because a registered port may
- * be in use by another program later ([RFC 8252] 7.3).
- */
+/** Whether `uri` is one of the client's redirect URIs. A loopback address may have another port ([RFC 8252] 7.3). */
 export const isRedirectOf = ({ redirectUris }: HostClient, uri: string): boolean => {
   if (redirectUris.includes(uri)) return true
   const wanted = withoutPort(uri)

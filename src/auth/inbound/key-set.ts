@@ -60,10 +60,7 @@ export class KeySet {
     }
   }
 
-  /**
-   * Fetches the set for an unknown key. `key`: its id, or a signature that fits no known key. Resolves with false if that was just done.
-   * Rejects with `IssuerUnreachable` if the set cannot be fetched now.
-   */
+  /** Fetches the set for an unknown key id or signature. False: that was just done. Rejects with `IssuerUnreachable`. */
   async fetchFor(key: unknown): Promise<boolean> {
     const nowMs = this.#now()
     if (this.#failure === undefined && nowMs - (this.#absent.get(key) ?? -Infinity) < ABSENT_MS) return false

@@ -4,7 +4,6 @@ export interface BearerChallenge {
   readonly resourceMetadata: string | undefined
   /** Scopes of the operation, separated by spaces. */
   readonly scope: string | undefined
-  readonly error: string | undefined
 }
 
 const LONGEST = 4_096
@@ -19,5 +18,5 @@ export const readChallenge = (header: string | undefined): BearerChallenge => {
     const key = name.toLowerCase()
     if (!found.has(key)) found.set(key, quoted?.replaceAll(/\\(.)/g, '$1') ?? token)
   }
-  return { resourceMetadata: found.get('resource_metadata'), scope: found.get('scope'), error: found.get('error') }
+  return { resourceMetadata: found.get('resource_metadata'), scope: found.get('scope') }
 }

@@ -43,10 +43,7 @@ export interface DiscoveryOptions {
 
 type Metadata = Readonly<Record<string, unknown>>
 
-/**
- * Finds the authorization server that the MCP server names. Rejects with `Failure`: `auth_required` if metadata is missing or
- * contradictory, `unreachable` if it cannot be fetched.
- */
+/** Rejects with `Failure`: `auth_required` if metadata is missing or contradictory, `unreachable` if it cannot be fetched. */
 export const discover = async (options: DiscoveryOptions): Promise<Provider> => {
   const { server } = options
   const resource = await resourceMetadata(options)
@@ -106,10 +103,7 @@ export const discoverIssuer = async (
   return providerOf(metadata, issuer, resource)
 }
 
-/**
- * Whether both texts name one issuer. They must be equal, except that a URL without a path may end with a slash: frameworks that print a
- * parsed URL (FastMCP) add one.
- */
+/** Whether both texts name one issuer: equal, or a URL without a path with a slash at its end, which FastMCP adds. */
 export const isSameIssuer = (one: string, other: string): boolean =>
   one === other || (isRootUrl(one) && isRootUrl(other) && withoutSlash(one) === withoutSlash(other))
 

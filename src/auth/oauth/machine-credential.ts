@@ -4,10 +4,11 @@ import type { Credential, Rejection } from './credential.ts'
 import { readChallenge } from './challenge.ts'
 import { ClientIssuer } from './client-issuer.ts'
 import { canonicalUri, discover, discoverIssuer, issuersOf } from './discovery.ts'
-import type { Provider } from './discovery.ts'
+import type { DiscoveryOptions, Provider } from './discovery.ts'
 import type { OAuthEnvironment } from './environment.ts'
 import { noToken } from './failures.ts'
 import { reachOf } from './reach.ts'
+import type { Reach } from './reach.ts'
 import type { MachineOptions } from './credential-options.ts'
 import { chooseScopes, union } from './scopes.ts'
 import { isFresh, requestTokens, waitFor } from './token-endpoint.ts'
@@ -22,6 +23,7 @@ export class MachineCredential implements Credential {
   readonly interactive = undefined
   readonly bearer: { value: string | undefined } = { value: undefined }
   readonly #server: URL
+  readonly #reach: Reach
   readonly #options: MachineOptions
   readonly #environment: OAuthEnvironment
   #tokens: Tokens | undefined
@@ -32,6 +34,7 @@ export class MachineCredential implements Credential {
 
   constructor(server: URL, options: MachineOptions, environment: OAuthEnvironment) {
     this.#server = server
+    this.#reach = reachOf(server, options.isPrivate)
     this.#options = options
     this.#environment = environment
   }
@@ -70,7 +73,7 @@ export class MachineCredential implements Credential {
     const { fetch, now, secrets, store } = this.#environment
     const { client, issuer, scopes } = this.#options
     const own = new ClientIssuer(store, this.#server.href, client.id, issuer !== undefined)
-    const reach = reachOf(this.#server, this.#options.isPrivate)
+    const reach = this.#reach
     const asked = readChallenge(challenge)
     try {
       // The request goes out without a new token: its challenge may say where the metadata is.
@@ -100,16 +103,16 @@ export class MachineCredential implements Credential {
 
   /** Whether the server's metadata is at a well-known place. */
   async #isDescribed(): Promise<boolean> {
-    const reach = reachOf(this.#server, this.#options.isPrivate)
-    const { fetch } = this.#environment
-    return (await issuersOf({ server: this.#server, metadataUrl: undefined, reach, fetch })) !== undefined
+    return (await issuersOf(this.#discovery(undefined))) !== undefined
   }
 
   #provider(metadataUrl: string | undefined): Promise<Provider> {
-    const { fetch } = this.#environment
-    const { issuer, isPrivate } = this.#options
-    const reach = reachOf(this.#server, isPrivate)
-    if (issuer !== undefined) return discoverIssuer(issuer, canonicalUri(this.#server), { reach, fetch })
-    return discover({ server: this.#server, metadataUrl, reach, fetch })
+    const { issuer } = this.#options
+    const discovery = this.#discovery(metadataUrl)
+    return issuer === undefined ? discover(discovery) : discoverIssuer(issuer, canonicalUri(this.#server), discovery)
+  }
+
+  #discovery(metadataUrl: string | undefined): DiscoveryOptions {
+    return { server: this.#server, metadataUrl, reach: this.#reach, fetch: this.#environment.fetch }
   }
 }

@@ -111,10 +111,7 @@ const unlessBadRequest =
     throw error
   }
 
-/**
- * Records that the server refused scopes to a registered client, which is bound to others without having declared it. The next sign-in
- * registers again with its scopes.
- */
+/** The server refused scopes to a client that declared no limit: the next sign-in registers again with its scopes. */
 export const scopeRefused = (store: TokenStore, { issuer }: Pick<Provider, 'issuer'>, redirectUri: string): Promise<void> => {
   const key = keyOf({ issuer }, redirectUri)
   return store.exclusively(key, async () => {

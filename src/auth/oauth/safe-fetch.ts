@@ -31,10 +31,7 @@ export interface FetchReply {
 /** No answer in time. Another request to the same server would take as long. */
 export class AnswerTimeout extends Error {}
 
-/**
- * Rejects with an `Error` whose message may be logged: the URL's origin and the reason, without body and query. `AnswerTimeout`: no answer in
- * time.
- */
+/** Rejects with an `Error` whose message may be logged (no body, no query); `AnswerTimeout`: no answer in time. */
 export type Fetch = (request: FetchRequest) => Promise<FetchReply>
 
 /** As `dns.lookup` with `all`. */

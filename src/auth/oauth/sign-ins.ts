@@ -50,10 +50,7 @@ export class SignIns {
   readonly #authorizing = new Map<string, Authorizing>()
   readonly #announce: (name: string) => Promise<void>
 
-  /**
-   * `base`: resolves with the URL under which browsers reach the gateway. `now`: monotonic milliseconds. `announce` tells other replicas
-   * that this one has the sign-in of an id or `state`.
-   */
+  /** `base`: the URL for browsers. `now`: monotonic. `announce` tells replicas that a sign-in (id or `state`) is here. */
   constructor(
     base: () => Promise<string>,
     now: () => number = () => performance.now(),
@@ -99,10 +96,7 @@ export class SignIns {
     return url
   }
 
-  /**
-   * Handles the authorization response, once. `undefined`: no sign-in with this state, it has expired, or it began in another browser.
-   * Rejects with `Failure` for a refused response.
-   */
+  /** Handles an authorization response, once. `undefined`: no such sign-in in this browser. Rejects with `Failure`. */
   async finish(answer: URLSearchParams, browser: string | undefined): Promise<SignIn | undefined> {
     const state = answer.get('state') ?? ''
     const found = this.#authorizing.get(state)

@@ -12,14 +12,9 @@ export interface Tokens {
   readonly refreshToken: string | undefined
   /** Wall clock in milliseconds; `undefined`: not declared. */
   readonly expiresAt: number | undefined
-  /** Granted scopes, if they differ from the requested ones. */
-  readonly scope: string | undefined
 }
 
-/**
- * The authorization server refused the grant. `code`: of [RFC 6749] 5.2. The message, for the log and the operator, contains the server's
- * description without the secrets of the request.
- */
+/** The authorization server refused the grant. `code`: of [RFC 6749] 5.2. The message contains no secrets of the request. */
 export class GrantRefused extends Error {
   readonly code: string
   constructor(code: string, message: string) {
@@ -107,7 +102,7 @@ export const requestGrant = async (request: TokenRequest): Promise<Readonly<Reco
 }
 
 const tokensOf = (answer: Readonly<Record<string, unknown>>, now: () => number): Tokens => {
-  const { access_token: accessToken, token_type: type, refresh_token: refresh, expires_in: seconds, scope } = answer
+  const { access_token: accessToken, token_type: type, refresh_token: refresh, expires_in: seconds } = answer
   const isBearer = typeof type !== 'string' || type.toLowerCase() === 'bearer' || type === 'N_A'
   if (typeof accessToken !== 'string' || !/^[\x21-\x7e]+$/.test(accessToken) || !isBearer)
     throw new Error('the authorization server sent no bearer token')
@@ -115,7 +110,6 @@ const tokensOf = (answer: Readonly<Record<string, unknown>>, now: () => number):
     accessToken,
     refreshToken: typeof refresh === 'string' ? refresh : undefined,
     expiresAt: isSeconds(seconds) ? now() + Number(seconds) * 1_000 : undefined,
-    scope: typeof scope === 'string' ? scope : undefined,
   }
 }
 

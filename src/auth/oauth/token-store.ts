@@ -23,7 +23,7 @@ declare const HOLDS: unique symbol
 /** Names a record of type `T`: its kind, then everything that identifies it. */
 export type StoreKey<T extends object = object> = readonly string[] & { readonly [HOLDS]?: T }
 
-/** A record, and when it was written: wall clock in milliseconds, more than that of the record before; 0: not known. */
+/** A record, and when it was written: wall clock in milliseconds, more than that of the record before. */
 interface Version<T extends object> {
   readonly value: T
   readonly writtenMs: number
@@ -48,10 +48,7 @@ export class TokenStore {
   /** Pending writes to the shared store. */
   readonly #writing = new Set<Promise<unknown>>()
 
-  /**
-   * `folder`: absolute; `undefined`: nothing outlives the process. `onTrouble` is called for errors of the disk. `shared`: store of all
-   * replicas.
-   */
+  /** `folder`: absolute; `undefined`: nothing outlives the process. `onTrouble`: for errors of the disk. */
   constructor(seal: Seal, folder: string | undefined, onTrouble: (error: Error) => void, shared?: Store) {
     this.#seal = seal
     this.#shared = shared
@@ -83,9 +80,8 @@ export class TokenStore {
     return `${this.#seal.seal(purposeOf(key, writtenMs), value)}.${writtenMs}`
   }
 
-  /** Records of earlier versions of the program are without a time. */
   #opened<T extends object>(key: StoreKey<T>, text: string): Version<T> | undefined {
-    const [sealed = '', time = 0] = text.split('.')
+    const [sealed = '', time] = text.split('.')
     const writtenMs = Number(time)
     const value = this.#seal.open(purposeOf(key, writtenMs), sealed)
     return value && { value, writtenMs }
@@ -234,7 +230,7 @@ const LOCK_POLL_MS = 50
 const recordOf = (name: string): string => `credential:${name}`
 
 const purposeOf = <T extends object>(key: StoreKey<T>, writtenMs: number): Purpose<T> =>
-  `credential ${JSON.stringify(key)}${writtenMs === 0 ? '' : ` ${writtenMs}`}`
+  `credential ${JSON.stringify(key)} ${writtenMs}`
 
 /** Returns a file name that does not reveal server and principal. */
 const nameOf = (key: StoreKey): string => createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 32)

@@ -13,7 +13,7 @@ import { formatProblem } from '../../config/syntax/problems.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
 import type { RuntimeEnvironment, EditedFile } from '../../config/runtime-environment.ts'
 import { watchConfiguration } from '../../config/change/watch.ts'
-import type { Log } from '../../downstream/log.ts'
+import type { Log } from '../../values/log.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import type { Io, Read } from '../terminal/io.ts'
 

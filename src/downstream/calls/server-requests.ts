@@ -3,7 +3,7 @@
  * request never reaches a host of another principal (BRIDGING 3.0, 3.15; B048, B049, B051, B263).
  */
 import { elicitationIdFor, noAnswer, QUESTION_METHODS } from '../../era/questions.ts'
-import { isBridge } from '../../rpc/call.ts'
+import { errorAnswer, isBridge } from '../../rpc/call.ts'
 import type { Answer, Call, HostSession, Question } from '../../rpc/call.ts'
 import type { Fidelity } from '../../rpc/fidelity.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
@@ -47,10 +47,7 @@ export class ServerRequests {
     this.#fidelity = fidelity
   }
 
-  /**
-   * Declines a question on a link that serves no host; at once if it arrives within a request of the gateway. `mayBeOfCall`: the question
-   * may belong to a pending call on another link to the same process.
-   */
+  /** Declines a question on a link without a host. `mayBeOfCall`: of a pending call on another link to the same process. */
   async decline(question: Question, mayBeOfCall = false): Promise<Answer> {
     if (question.method === 'roots/list') {
       const isDelayed = mayBeOfCall && question.isUnsolicited === true && this.#options().roots === undefined
@@ -60,10 +57,7 @@ export class ServerRequests {
     return QUESTION_METHODS.has(question.method) ? noAnswer(question) : methodNotFound(question)
   }
 
-  /**
-   * Answers a question after a delay: some servers ask on all of their connections and accept the first answer (BRIDGING 3.22; B295). At
-   * once if too many questions are delayed.
-   */
+  /** Answers later, unless too many wait: some servers ask on all connections and use the first answer (3.22; B295). */
   #delay(question: Question, answer = notNow(question)): Answer | Promise<Answer> {
     if (this.#delayed.size >= MAX_DELAYED) return answer
     return new Promise((resolve) => {
@@ -85,7 +79,7 @@ export class ServerRequests {
     if (call?.ask === undefined) {
       if (question.isUnsolicited === true) return this.#delay(question)
       this.#fidelity.note('unattributed', call)
-      return error(-32601, `no host can be asked ${question.method} now`)
+      return errorAnswer(-32601, `no host can be asked ${question.method} now`)
     }
     const elicitationId = question.params?.text('elicitationId')
     const own = call.caller.session
@@ -152,7 +146,7 @@ export class ServerRequests {
 
   #noRoots(call: Call | undefined): Answer {
     this.#fidelity.note('unattributed', call)
-    return error(-32601, 'no host can be asked for roots now')
+    return errorAnswer(-32601, 'no host can be asked for roots now')
   }
 
   #configuredRoots(): Answer {
@@ -170,8 +164,8 @@ export class ServerRequests {
 }
 
 const notNow = (question: Question): Answer =>
-  QUESTION_METHODS.has(question.method) ? error(-32601, `no host can be asked ${question.method} now`) : methodNotFound(question)
+  QUESTION_METHODS.has(question.method)
+    ? errorAnswer(-32601, `no host can be asked ${question.method} now`)
+    : methodNotFound(question)
 
-const methodNotFound = ({ method }: Question): Answer => error(-32601, `Method not found: ${method}`)
-
-const error = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })
+const methodNotFound = ({ method }: Question): Answer => errorAnswer(-32601, `Method not found: ${method}`)

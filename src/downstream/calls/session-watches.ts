@@ -7,13 +7,7 @@ import { isBridge } from '../../rpc/call.ts'
 import type { HostSession } from '../../rpc/call.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { within } from '../../time/within.ts'
-import type { LinkOwner } from '../link-owner.ts'
-
-/** A link of one session, with its owner. */
-interface OwnedLink {
-  readonly owner: LinkOwner
-  readonly link: Link
-}
+import type { LinkOwner, OwnedLink } from '../link-owner.ts'
 
 /** How long a call, or a subscription of a host, waits for the answers of the server to these (B286). */
 const ANSWER_WAIT_MS = 1_000
@@ -78,10 +72,7 @@ export class SessionWatches {
     await within(ANSWER_WAIT_MS, Promise.all(asked))
   }
 
-  /**
-   * A link was closed. At a bridge nothing else watches its resources: the host is notified once that they may have changed, and its next call
-   * opens a link that watches them.
-   */
+  /** A link was closed. At a bridge nothing else watches its resources: the host is notified that they may have changed. */
   closed(owner: LinkOwner): void {
     for (const session of owner.sessions) {
       const uris = this.#watches.get(session)

@@ -43,10 +43,7 @@ export class EraWatch<W extends Watched> implements Sweepable {
     this.#source = source
   }
 
-  /**
-   * Whether `error` of a call sent over `link` shows that the era has changed; then the link is given up, and the call was not executed.
-   * Several failed calls share one probe; later ones find another link.
-   */
+  /** Whether `error` of a call over `link` shows a changed era: the link is given up, and the call was not executed. */
   async isChange(error: unknown, link: W | undefined): Promise<boolean> {
     if (link === undefined || link.transport === 'pipe' || !contradicts(error, link.era)) return false
     if (this.#probing !== undefined) return this.#probing

@@ -74,9 +74,6 @@ const failed = ({ failure: before, failures }: Health, failure: Failure): Pick<H
 
 const HOPELESS: ReadonlySet<FailureKind> = new Set(['spawn_failed', 'version', 'loop'])
 
-/**
- * Whether a person must fix the cause: missing command, missing sign-in, no common version, circle of gateways. A start that failed for
- * lack of processes, memory or descriptors is retryable.
- */
+/** Whether a person must fix the cause. A start that failed for lack of processes, memory or descriptors is retryable. */
 export const isHopeless = ({ kind, facts, retryable }: Failure): boolean =>
   (HOPELESS.has(kind) && !retryable) || facts.signIn === true

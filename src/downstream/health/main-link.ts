@@ -1,7 +1,4 @@
-/**
- * The main link of one server: used while it is up, given up when it cannot take further calls. A link that was given up still carries
- * its pending calls (B268).
- */
+/** The main link of one server while it takes calls. One that was given up still carries its pending calls (B268). */
 import type { Link } from '../../era/server/link.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { isForgotten } from '../pacing/retries.ts'
@@ -29,10 +26,7 @@ export class MainLink {
     return this.#states.now.opened?.gateways ?? []
   }
 
-  /**
-   * Runs `use`. Gives the link up if the server has forgotten its session, so that another is opened (BRIDGING 5.3), or after a failure
-   * that a person must fix.
-   */
+  /** Runs `use`. Gives the link up if its session is forgotten (BRIDGING 5.3), or if a person must fix the failure. */
   async over<T>(link: Link, use: () => Promise<T>): Promise<T> {
     try {
       return await use()

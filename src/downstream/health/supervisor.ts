@@ -22,10 +22,7 @@ interface SupervisorSource {
   readonly restarts: Restarts
   readonly states: ServerStates
   readonly main: MainLink
-  /**
-   * Opens a main link and reads the lists. `opened` is called with the link before its lists are read. `isWanted`: whether a call waits
-   * for the link.
-   */
+  /** Opens a main link, passes it to `opened`, and reads its lists. `isWanted`: whether a call waits for the link. */
   readonly connect: (opened: (link: Link) => void, isWanted: () => boolean) => Promise<void>
   /** Whether the failure is a crash: a process started by Trunkline ended by itself. */
   readonly isCrash: (failure: Failure) => boolean
@@ -96,10 +93,7 @@ export class Supervisor {
     if (waitMs <= this.#source.environment.backoff.minRetryMs) this.#wakeIn(waitMs)
   }
 
-  /**
-   * The main link. Waits for a server that is starting, and for one attempt at a server that is down; throws at once if waiting is
-   * useless (BRIDGING 7.2).
-   */
+  /** The main link. Waits while the server starts, and for one attempt while it is down; throws if that is useless (7.2). */
   async ready(): Promise<Link> {
     const { link } = this.#states.now
     if (link !== undefined) return link

@@ -1,7 +1,4 @@
-/**
- * Opens links to one server: starts its process, connects to its URL, or both. Remembers the detected era. Keeps one process ready for
- * the next link (the spare).
- */
+/** Opens links to one server. Remembers the detected era, and keeps one process ready for the next link (the spare). */
 import { dialHttp, dialPipe, probeEra } from '../../era/server/dial.ts'
 import type { Dialed, Dialing } from '../../era/server/dial.ts'
 import type { Declared, Link, LinkEvents } from '../../era/server/link.ts'
@@ -23,7 +20,7 @@ import type { StartSlot } from '../pacing/starts.ts'
 import { limitsOf } from './channel-limits.ts'
 
 /** The capabilities that the main link declares: everything that a server may request of a host (BRIDGING 3.0 rule 3). */
-const SUPERSET: Declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } }
+export const SUPERSET: Declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } }
 const COMPANION_POLL_MS = 100
 /** One may be an outage (B214). */
 const BROKEN_PROBES = 2
@@ -72,7 +69,8 @@ export class Dialer {
   readonly #states: ServerStates
   readonly #reports: LinkReports
   readonly #sse: SseSiblings
-  readonly #timeouts: Dialing['timeouts'] = timeoutsNow(() => this.#options.timeouts)
+  /** Read for each request, since a reload changes them for open links, too. */
+  readonly #timeouts = (): ServerTimeouts => this.#options.timeouts
 
   /** `bearer`: the token for every request over HTTP. */
   constructor(
@@ -122,11 +120,6 @@ export class Dialer {
     return processes.filter((process) => process !== undefined)
   }
 
-  /** The capabilities for a link that may serve any host. */
-  superset(): Declared {
-    return SUPERSET
-  }
-
   /** Opens a further link for one caller. */
   async dial(host: DialedFor, events: LinkEvents): Promise<Link> {
     const { link } = await this.#dial(host, events, { isWanted: wanted })
@@ -173,7 +166,7 @@ export class Dialer {
   /** Sends `initialize` again to a server with a modern main link that accepted it before. Returns the era; `undefined`: unknown. */
   async probeLegacy(events: LinkEvents): Promise<Era | undefined> {
     try {
-      const link = await this.dialLegacy({ declared: this.superset() }, events)
+      const link = await this.dialLegacy({ declared: SUPERSET }, events)
       await link?.close()
       return link === undefined ? 'modern' : 'legacy'
     } catch {
@@ -276,7 +269,7 @@ export class Dialer {
     if (options.url === undefined || options.era !== 'auto') return undefined
     const channel = this.#opened(this.#environment.openers.http(options, this.#bearer))
     try {
-      return await probeEra(channel, await this.#dialing({ declared: this.superset() }))
+      return await probeEra(channel, await this.#dialing({ declared: SUPERSET }))
     } catch {
       return undefined
     } finally {
@@ -416,22 +409,6 @@ export class Dialer {
     return this.#environment.starts.acquire(() => this.#isClosed || isWanted())
   }
 }
-
-/** The current time-outs: a reload changes them for open links, too. */
-const timeoutsNow = (now: () => ServerTimeouts): Dialing['timeouts'] => ({
-  get startMs() {
-    return now().startMs
-  },
-  get probeMs() {
-    return now().probeMs
-  },
-  get idleMs() {
-    return now().idleMs
-  },
-  get totalMs() {
-    return now().totalMs
-  },
-})
 
 /** Failures by which a server shows that it does not speak the dialed era (BRIDGING 5.2). */
 const OTHER_ERA: ReadonlySet<FailureKind> = new Set(['not_found', 'bad_response', 'version'])

@@ -3,18 +3,13 @@
  * ended or expired (BRIDGING 3.17). Servers choose ids per process, so two links may have tasks with the same id. A caller gets only tasks
  * of its principal; a task on its own link comes first.
  */
+import { storedMs } from '../../era/task-shapes.ts'
 import { ServerError } from '../../rpc/call.ts'
 import type { Call, Outcome } from '../../rpc/call.ts'
 import { METHODS } from '../../wire/protocol/methods.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { isTerminal } from '../../wire/protocol/extensions.ts'
 import type { LinkOwner } from '../link-owner.ts'
-
-/** How long a task without a time limit keeps its link open. */
-const MAX_HELD_MS = 24 * 3_600_000
-
-/** How long a new task keeps its link open; `ttlMs`: from its server. */
-export const heldMs = (ttlMs: unknown): number => (typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_HELD_MS) : MAX_HELD_MS)
 
 interface LinkTask {
   /** When the task expires. */
@@ -86,6 +81,6 @@ export class LinkTaskTable {
   #add(id: string, ttlMs: unknown, owner: LinkOwner): void {
     const holders = this.#tasks.get(id) ?? new Map<LinkOwner, LinkTask>()
     holders.delete(owner)
-    this.#tasks.set(id, holders.set(owner, { untilMs: this.#nowMs() + heldMs(ttlMs), hasEnded: false }))
+    this.#tasks.set(id, holders.set(owner, { untilMs: this.#nowMs() + storedMs(ttlMs), hasEnded: false }))
   }
 }

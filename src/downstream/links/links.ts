@@ -11,7 +11,7 @@ import { Failure } from '../../wire/message/failure.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
 import { LinkTaskTable } from './link-task-table.ts'
 import { levelFor, linkKeyOf, ownerOf } from '../link-owner.ts'
-import type { LinkKey, LinkOwner } from '../link-owner.ts'
+import type { LinkKey, LinkOwner, OwnedLink } from '../link-owner.ts'
 import type { ServerOptions, Sharing } from '../options.ts'
 import { isForgotten } from '../pacing/retries.ts'
 
@@ -40,7 +40,6 @@ export interface LinksEnvironment {
   readonly open: (owner: LinkOwner) => Promise<Link>
   /** A legacy session made its first call. */
   readonly sessionSeen: () => void
-  /** A link of this owner was closed. */
   readonly closed: (owner: LinkOwner) => void
   /** Whether the server sends its requests for all calls over one channel. A link then serves one caller at a time (BRIDGING 3.0 b). */
   readonly isShared: () => boolean
@@ -50,7 +49,6 @@ export interface LinksEnvironment {
 /** Runs `call` on `link`; `level`: the log level to request first, if any. */
 export type Use = (call: Call, link: Link, level: LogLevel | undefined) => Promise<Outcome>
 
-/** The links of one session. */
 interface SessionLinks {
   readonly all: Set<PooledLink>
   /** Removes the callback at the end of the session. */
@@ -104,19 +102,18 @@ export class Links implements Sweepable {
   }
 
   /** The same with the owners of the links. */
-  withOwners(session: HostSession): { readonly owner: LinkOwner; readonly link: Link }[] {
-    const used = [...(this.#bySession.get(session)?.all ?? [])]
-    return used.flatMap(({ owner, opened }) => (opened === undefined ? [] : [{ owner, link: opened }]))
+  withOwners(session: HostSession): OwnedLink[] {
+    return openOf([...(this.#bySession.get(session)?.all ?? [])])
   }
 
   /** The open links that calls of this caller may use, without the main link. */
-  ofCaller({ session, principal }: Pick<Caller, 'session' | 'principal'>): { readonly owner: LinkOwner; readonly link: Link }[] {
+  ofCaller({ session, principal }: Pick<Caller, 'session' | 'principal'>): OwnedLink[] {
     if (this.#all.size === 0) return []
     if (session !== undefined) return this.withOwners(session)
     const own = [...this.#all.values()].filter(
       ({ owner }) => owner.isolation === 'principal' && owner.principal === principal && owner.sessions.size === 0,
     )
-    return own.flatMap(({ owner, opened }) => (opened === undefined ? [] : [{ owner, link: opened }]))
+    return openOf(own)
   }
 
   /** Runs `use` on the caller's link, or on the link with the requested task. The link is not closed before `use` ends. */
@@ -344,6 +341,9 @@ export class Links implements Sweepable {
     await link?.close()
   }
 }
+
+const openOf = (all: readonly PooledLink[]): OwnedLink[] =>
+  all.flatMap(({ owner, opened }) => (opened === undefined ? [] : [{ owner, link: opened }]))
 
 /** Waits for the link to open, or for the cancellation of the call. */
 const awaited = async ({ owner, link }: PooledLink, call: Call): Promise<Link> => {

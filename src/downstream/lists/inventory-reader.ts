@@ -49,6 +49,15 @@ export interface ReadingOptions {
   readonly declared?: Declared
 }
 
+/** One list that is being read, and where its notes go. */
+interface Reading {
+  readonly kind: ListKind
+  readonly row: ListRow
+  readonly link: Link
+  readonly options: ReadingOptions
+  readonly notes: Notes
+}
+
 interface ReadList {
   readonly entries: readonly Entry[]
   readonly freshness: Freshness
@@ -64,13 +73,15 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   const startedMs = options.nowMs()
   const missing = (kind: ListKind): ReadList => ({ entries: options.known?.lists[kind] ?? [], freshness: STALE })
   const readDeclared = (kind: ListKind): Promise<ReadList> =>
-    readList(link, kind, options, { leftOut, findings, warnings, took }).catch(async (error: unknown) => {
-      if (!(await isOfThisList(error, link))) throw error
-      options.failed?.(error)
-      failed.push(error)
-      warnings.push(`${LISTS[kind].method} failed: ${asError(error).message}`)
-      return missing(kind)
-    })
+    readList({ kind, row: LISTS[kind], link, options, notes: { leftOut, findings, warnings, took } }).catch(
+      async (error: unknown) => {
+        if (!(await isOfThisList(error, link))) throw error
+        options.failed?.(error)
+        failed.push(error)
+        warnings.push(`${LISTS[kind].method} failed: ${asError(error).message}`)
+        return missing(kind)
+      },
+    )
   const declared = LIST_KINDS.filter((kind) => link.capabilities[LISTS[kind].capability] !== undefined)
   const known = absentBefore(link, options.known)
   const undeclared = LIST_KINDS.filter((kind) => !declared.includes(kind) && !known.includes(kind))
@@ -123,7 +134,7 @@ const readUndeclared = (
   took: Notes['took'],
 ): Promise<(ReadList & Notes) | undefined> => {
   const notes: Notes = { leftOut: [], findings: [], warnings: [], took }
-  return readList(link, kind, { ...options, isUndeclared: true }, notes).then(
+  return readList({ kind, row: LISTS[kind], link, options: { ...options, isUndeclared: true }, notes }).then(
     (list) => ({ ...list, ...notes }),
     () => undefined,
   )
@@ -164,10 +175,10 @@ const isOfThisList = async (error: unknown, link: Link): Promise<boolean> => {
   return OF_ONE_LIST.has(error.kind) || OUTAGES.has(error.kind)
 }
 
-const readList = async (link: Link, kind: ListKind, options: ReadingOptions, notes: Notes): Promise<ReadList> => {
-  const row = LISTS[kind]
+const readList = async (reading: Reading): Promise<ReadList> => {
+  const { kind, row, link, options } = reading
   const { limits } = options
-  const { leftOut, warnings, took } = notes
+  const { leftOut, warnings, took } = reading.notes
   const maxEntries = kind === 'tools' ? limits.maxTools : limits.maxEntries
   const entries: Entry[] = []
   const seen = new Set<string>()
@@ -188,7 +199,7 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
     freshness = pages === 1 ? freshnessOf(result, link, row, options) : oldest(freshness, freshnessOf(result, link, row, options))
     const elements = elementsOf(result, row, 2 * maxEntries - looked)
     looked += elements.length
-    for (const entry of readPage(result, elements, kind, row, link, options, notes)) {
+    for (const entry of readPage(result, elements, reading)) {
       if (seen.has(entry.original)) {
         leftOut.push({ kind, name: entry.original, reason: 'listed twice by the server' })
         continue
@@ -254,17 +265,12 @@ const elementsOf = (result: Payload, row: ListRow, max: number): readonly Span[]
   return found
 }
 
-const readPage = function* (
-  result: Payload,
-  elements: readonly Span[],
-  kind: ListKind,
-  row: ListRow,
-  link: Link,
-  { limits, reached, hasCredential }: ReadingOptions,
-  { leftOut, findings }: Notes,
-): Generator<Entry> {
+const readPage = function* (result: Payload, elements: readonly Span[], reading: Reading): Generator<Entry> {
+  const { kind, options, notes } = reading
+  const { hasCredential } = options
+  const { leftOut } = notes
   for (const span of elements) {
-    const entry = readEntry(Payload.at(result.bytes, span.start), kind, row, link, limits, reached, findings)
+    const entry = readEntry(Payload.at(result.bytes, span.start), reading)
     if ('reason' in entry) leftOut.push(entry)
     else if (hasCredential(entry.raw.toString()))
       leftOut.push({ kind, name: nameWithout(entry, hasCredential), reason: CREDENTIAL })
@@ -278,15 +284,8 @@ const CREDENTIAL = 'contains a credential of the configuration; change that cred
 const nameWithout = ({ original }: Entry, hasCredential: ReadingOptions['hasCredential']): string =>
   hasCredential(JSON.stringify(original)) ? '?' : original
 
-const readEntry = (
-  payload: Payload,
-  kind: ListKind,
-  row: ListRow,
-  link: Link,
-  limits: ServerLimits,
-  reached: ReadingOptions['reached'],
-  findings: Finding[],
-): Entry | LeftOut => {
+const readEntry = (payload: Payload, { kind, row, link, options, notes }: Reading): Entry | LeftOut => {
+  const { limits, reached } = options
   const raw = payload.bytes.subarray(payload.start, payload.end)
   // A message of a server is scanned leniently, but definitions are decoded, compared and stored.
   const invalid = invalidJson(raw)
@@ -299,25 +298,23 @@ const readEntry = (
     reached(limit)
     return out(`${member} exceeds ${limit} (${bytes} bytes)`)
   }
-  for (const name of ['title', 'description', row.field]) {
+  const isOver = (name: string, maxBytes: number): boolean => {
     const member = payload.member(name)
-    if (member !== undefined && member.end - member.start > limits.maxTextBytes)
-      return tooLarge(name, 'limits.max_text', limits.maxTextBytes)
+    return member !== undefined && member.end - member.start > maxBytes
   }
-  for (const name of ['inputSchema', 'outputSchema']) {
-    const member = payload.member(name)
-    if (member !== undefined && member.end - member.start > limits.maxSchemaBytes)
-      return tooLarge(name, 'limits.max_schema', limits.maxSchemaBytes)
-  }
+  const text = ['title', 'description', row.field].find((name) => isOver(name, limits.maxTextBytes))
+  if (text !== undefined) return tooLarge(text, 'limits.max_text', limits.maxTextBytes)
+  const schemaName = ['inputSchema', 'outputSchema'].find((name) => isOver(name, limits.maxSchemaBytes))
+  if (schemaName !== undefined) return tooLarge(schemaName, 'limits.max_schema', limits.maxSchemaBytes)
   // Every member, since definitions are compared and stored recursively.
   const deep = payload.members.find((member) => isDeeperThan(payload.bytes, member, limits.maxSchemaDepth))
   if (deep !== undefined) {
     reached('limits.max_schema_depth')
     return out(`${cleanLabel(deep.key).slice(0, 40)} exceeds limits.max_schema_depth (${limits.maxSchemaDepth} levels)`)
   }
-  const { fault, notes } = checkShape(raw, kind)
+  const { fault, notes: shapeNotes } = checkShape(raw, kind)
   if (fault !== undefined) return out(fault)
-  for (const note of notes) findings.push({ kind, name: original, note })
+  for (const note of shapeNotes) notes.findings.push({ kind, name: original, note })
   const schema = kind === 'tools' ? payload.raw('inputSchema') : undefined
   if (schema === undefined) return { original, raw: Buffer.from(raw), paramHeaders: [] }
   const read = readParamHeaders(schema)

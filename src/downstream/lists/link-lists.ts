@@ -53,10 +53,7 @@ export class LinkLists {
     this.#source = source
   }
 
-  /**
-   * A change was announced on this link; `undefined`: on the main link, so that it may affect all links. `list`: absent if the link is new
-   * and its lists are to be read.
-   */
+  /** A change was announced; without `owner` for all links. `list`: absent if the link is new and its lists are to be read. */
   announced(owner: LinkOwner | undefined, list?: ChangedList): void {
     if (owner === undefined) {
       for (const [one, own] of this.#own) {

@@ -232,10 +232,7 @@ export class Offers {
     return { all: this.#offered, apps: await this.apps.offered() }
   }
 
-  /**
-   * Reads the lists over another link, for its callers. Compared before any policy, since findings depend on when a definition was first
-   * read.
-   */
+  /** Reads the lists over another link. Compared before any policy: findings depend on when a definition was first read. */
   async readOver(link: Link): Promise<LinkReading> {
     const offered = await readInventory(link, this.#reading(link, this.#offered))
     const { readBytes = 0 } = offered

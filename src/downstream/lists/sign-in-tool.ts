@@ -1,7 +1,4 @@
-/**
- * The lists of a server that needs a sign-in: one tool, which asks a person to sign in (BRIDGING 6.4). The server's own lists replace it
- * once they can be read.
- */
+/** The lists of a server until a person has signed in: one tool, which asks for the sign-in (BRIDGING 6.4). */
 import { createHash } from 'node:crypto'
 import { perKind } from '../../catalog/inventory.ts'
 import type { Freshness, Inventory } from '../../catalog/inventory.ts'

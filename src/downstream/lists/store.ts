@@ -13,8 +13,8 @@ import type { Pin } from '../../catalog/lock/pinned.ts'
 import type { Verdict } from '../../era/server/dial.ts'
 import { makeFolder } from '../../make-folder.ts'
 import { parseOwnJson } from '../../values/own-json.ts'
+import type { Log } from '../../values/log.ts'
 import type { Memory, OtherHosts } from '../environment.ts'
-import type { Log } from '../log.ts'
 import type { ServerOptions } from '../options.ts'
 import type { SharedLists } from './shared-lists.ts'
 import { attempt } from '../../values/attempt.ts'
@@ -105,7 +105,7 @@ export const openMemory = (folder: string | undefined, log: Log, shared?: Shared
       const record = load(options)
       if (record?.hasFailed !== true && record?.inventory === undefined) save(options, { hasFailed: true })
     },
-    pins: (options, of) => revivePins(load(options)?.[pinsOf(of)] ?? {}),
+    pins: (options, of) => load(options)?.[pinsOf(of)] ?? {},
     keepPins: (options, pins, of) => {
       const name = pinsOf(of)
       if (!isDeepStrictEqual(load(options)?.[name] ?? {}, pins)) save(options, { [name]: pins })
@@ -200,11 +200,5 @@ const readRecord = (file: string, log: Log): Stored | undefined => {
 /** Stored lists are served with a lifetime of 0. */
 const revive = (stored: EncodedInventory): Inventory => ({
   ...decodeInventory(stored),
-  // Files of the first version have no findings.
-  findings: stored.findings ?? [],
   freshness: perKind((kind) => ({ ...stored.freshness[kind], receivedAtMs: 0, ttlMs: 0 })),
 })
-
-/** Files of the first version have only digests. */
-const revivePins = (stored: Readonly<Record<string, Pin | string>>): Readonly<Record<string, Pin>> =>
-  Object.fromEntries(Object.entries(stored).map(([name, pin]) => [name, typeof pin === 'string' ? { digest: pin } : pin]))

@@ -1,6 +1,4 @@
-/**
- * Limits the restarts of one server per minute (`limits.restarts`), over all callers (F-04). The first process of a caller does not count.
- */
+/** Limits the restarts of one server (`limits.restarts`, F-04), over all callers, except the first process of each. */
 import { Failure } from '../../wire/message/failure.ts'
 
 const WINDOW_MS = 60_000

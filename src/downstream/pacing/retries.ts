@@ -1,7 +1,4 @@
-/**
- * Automatic retries of failed calls: once, and only if the server cannot have executed the call, or if the method is idempotent
- * (BRIDGING 5.3, 7.2; B231, F-15).
- */
+/** Retries of failed calls: once, if the call cannot have been executed, or is idempotent (BRIDGING 5.3, 7.2; B231, F-15). */
 import { ServerError } from '../../rpc/call.ts'
 import type { Call } from '../../rpc/call.ts'
 import { pause } from '../../time/pause.ts'

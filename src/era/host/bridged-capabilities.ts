@@ -1,7 +1,4 @@
-/**
- * Capabilities of a server at a bridge, in the form of the host's era (BRIDGING 3.21): exactly those that the server declares. The two
- * eras differ only in how tasks are declared.
- */
+/** The capabilities of a server at a bridge, in the form of the host's era; only tasks differ (BRIDGING 3.21). */
 import { isJsonObject } from '../../values/json-object.ts'
 import { isAtLeast, isModernRevision } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'

@@ -1,7 +1,4 @@
-/**
- * Capability cache: modern hosts send the same `_meta` with every request, so each text is parsed once. Equal texts yield the same
- * object, which other caches use as a key.
- */
+/** Parses each text of `_meta` once: modern hosts repeat it. Equal texts yield the same object, a key of other caches. */
 import type { Payload } from '../../wire/message/payload.ts'
 
 /** The cache is cleared when it holds this many texts. */

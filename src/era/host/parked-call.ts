@@ -3,7 +3,7 @@
  * request; the next request brings the answers. Notifications of the server in between are dropped (BRIDGING 3.13, Example A).
  */
 import { randomUUID } from 'node:crypto'
-import { Refusal } from '../../rpc/call.ts'
+import { errorAnswer, Refusal } from '../../rpc/call.ts'
 import type { Answer, Call, Flow, Handler, Outcome, Question, ResponseChannel } from '../../rpc/call.ts'
 import { noteRound } from '../../rpc/record.ts'
 import type { CallRecord } from '../../rpc/record.ts'
@@ -135,8 +135,7 @@ export class ParkedCall implements ResponseChannel {
   #ask(question: Question): Promise<Answer> {
     if (!this.#mayAsk) return Promise.resolve(noAnswer(question))
     const limit = this.#parked.limitReached()
-    if (limit !== undefined)
-      return Promise.resolve({ error: Payload.of({ code: -32601, message: `${limit} reached: too many calls wait for input` }) })
+    if (limit !== undefined) return Promise.resolve(errorAnswer(-32601, `${limit} reached: too many calls wait for input`))
     this.#parked.prepare()
     return new Promise((resolve) => {
       const key = this.#keyFor(question)
@@ -165,10 +164,7 @@ export class ParkedCall implements ResponseChannel {
     return key
   }
 
-  /**
-   * Ends the carrying request with all unanswered questions, if there are any. Those that it does not accept are refused, since each request
-   * declares its own capabilities (B059).
-   */
+  /** Ends the carrying request with all unanswered questions. Refuses those for which it declares no capability (B059). */
   #endRound(): void {
     const carrier = this.#carrier
     if (carrier === undefined) return

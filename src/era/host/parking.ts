@@ -28,7 +28,6 @@ interface Ticket {
   readonly principal: string
   readonly endpoint: string
   readonly digest: string
-  readonly method: string
 }
 
 export class Parking {
@@ -71,10 +70,7 @@ export class Parking {
     return mayBeAsked ? this.#begin(call, inner) : inner(call)
   }
 
-  /**
-   * Ends all parked calls, since their hosts can no longer retry. Calls with a carrying request continue to their outcome (F-22);
-   * their questions are declined.
-   */
+  /** Ends all parked calls. Calls with a carrying request continue to their outcome (F-22); their questions are declined. */
   close(): void {
     this.#isClosing = true
     for (const call of this.#calls.values()) {
@@ -95,7 +91,7 @@ export class Parking {
     const digestNow = (): string => (digest ??= digestOf(call))
     const { principal, scope } = call.caller
     const options = this.#options()
-    const ticket = { owner: this.#owner, park: id, principal, endpoint: endpointKey(scope), method: call.method }
+    const ticket = { owner: this.#owner, park: id, principal, endpoint: endpointKey(scope) }
     const issue = (nonce: string): string =>
       this.#seal.seal(PURPOSE, { ...ticket, digest: digestNow(), nonce } satisfies Ticket, options.ttlMs)
     const parked = new ParkedCall(principal, options, {

@@ -45,10 +45,7 @@ export class Attribution {
     this.#tasks = tasks
   }
 
-  /**
-   * Handles a request of the server (BRIDGING 2.2). `during`: the call on whose stream it arrived. `isWithin`: it arrived on the stream
-   * of one of our requests.
-   */
+  /** Handles a request of the server (BRIDGING 2.2), received on the stream of `during`, or of any request (`isWithin`). */
   request(message: Envelope, during: Call | undefined, isWithin: boolean): void {
     const id = message.id ?? 'null'
     if (message.method === 'ping') return this.#connection.respond(id, EMPTY)

@@ -48,12 +48,9 @@ export interface Dialing {
   readonly revision: LegacyRevision | undefined
   /** Position in the chain of gateways; circles and longer chains are refused (T-35). */
   readonly position: Position
-  readonly timeouts: LinkTimeouts & { readonly probeMs: number }
+  readonly timeouts: () => LinkTimeouts & { readonly probeMs: number }
   readonly sweeper: Sweeper
-  /**
-   * Source of request ids over HTTP, shared by all links: some servers (supergateway, mcp-framework) send each answer to all clients, so an
-   * id that two links use would deliver the answer to the wrong call (BRIDGING 3.22).
-   */
+  /** Ids over HTTP, shared by all links: some servers (supergateway, mcp-framework) send each answer to all clients (3.22). */
   readonly httpIds: RequestIds
   /** The same for HTTP+SSE. */
   readonly sseIds: RequestIds
@@ -95,10 +92,7 @@ class Reopen extends Error {
 /** Failures of a handshake that are permanent. */
 const FINAL: ReadonlySet<FailureKind> = new Set(['version', 'loop', 'shutting_down'])
 
-/**
- * Throws the failure of a handshake that followed a probe in the same process. Some programs accept `initialize` only as the first
- * message, so other failures than permanent ones start the process again (B294).
- */
+/** Throws permanent failures of a handshake after a probe, else `Reopen`: some programs want `initialize` first (B294). */
 const afterProbe = (error: unknown): never => {
   const isFinal = error instanceof Reopen || (error instanceof Failure && FINAL.has(error.kind))
   throw isFinal ? error : new Reopen('legacy', error)
@@ -108,13 +102,10 @@ type PipeAnswer =
   | { readonly era: 'modern'; readonly server: ModernServer }
   | { readonly era: 'legacy'; readonly handshake: Promise<LegacyLink> | undefined }
 
-/**
- * Sends `server/discover`, and `initialize` as well if no answer comes in time (`mayDouble`). The first answer decides: a server that
- * starts slowly reads both in order.
- */
+/** Sends `server/discover`, and if it stays unanswered `initialize`, too (`mayDouble`): a slow server reads both in order. */
 const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: boolean): Promise<PipeAnswer> => {
   const asked = ask(connection, dialing)
-  const first = await (mayDouble ? within(dialing.timeouts.probeMs, asked) : asked)
+  const first = await (mayDouble ? within(dialing.timeouts().probeMs, asked) : asked)
   if (first !== undefined) return decide(first, connection, dialing)
   const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
   const handshake = link.initialize(dialing.declared, clientOf(dialing), dialing.position).then(() => link)
@@ -128,7 +119,7 @@ const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: bo
 }
 
 const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
-  const { startMs } = dialing.timeouts
+  const { startMs } = dialing.timeouts()
   return connection
     .request({
       build: (id) => ({ id, parts: discover(id, dialing), headers: DISCOVER_HEADERS }),
@@ -214,7 +205,7 @@ const probeHttp = async (
     const parts = discover(0, dialing)
     const { status, headers, message, body } = await channel.exchange(
       { parts, headers: DISCOVER_HEADERS },
-      dialing.timeouts.startMs,
+      dialing.timeouts().startMs,
     )
     if (status === 401 || status === 403) throw failureOfStatus({ status, headers }, false, Date.now(), body)
     if (status === 408 || status === 425 || status === 429 || status >= 500) {

@@ -50,7 +50,7 @@ export class LegacyLink implements Link, Carrier {
   readonly connection: Connection
   readonly closed: Promise<Failure | undefined>
   readonly #events: LinkEvents
-  readonly #timeouts: LinkTimeouts
+  readonly #timeouts: () => LinkTimeouts
   #handshake = NOTHING_KNOWN
   /** The accepted or requested log level; each refused level is requested once. */
   #level: { readonly name: LogLevel; readonly done: Promise<unknown> } | undefined
@@ -63,12 +63,12 @@ export class LegacyLink implements Link, Carrier {
   })
   readonly #tasks = new LinkTasks((method, params) =>
     method === 'tasks/result'
-      ? this.#request(method, params, this.#timeouts.totalMs, 'timeouts.total')
+      ? this.#request(method, params, this.#timeouts().totalMs, 'timeouts.total')
       : this.#request(method, params),
   )
   readonly #questions: Attribution
 
-  constructor(connection: Connection, events: LinkEvents, timeouts: LinkTimeouts) {
+  constructor(connection: Connection, events: LinkEvents, timeouts: () => LinkTimeouts) {
     this.connection = connection
     this.#events = events
     this.#timeouts = timeouts
@@ -146,17 +146,14 @@ export class LegacyLink implements Link, Carrier {
     const { method, caller, params } = call
     if (isOfTask(method) && caller.session === undefined) return this.#tasks.handle(call)
     if (method === 'tools/call' && !params.isAbsent('task')) return this.#asTask(call)
-    const { idleMs, totalMs } = this.#timeouts
+    const { idleMs, totalMs } = this.#timeouts()
     const ownTotalMs = call.totalMs ?? totalMs
     return this.connection.request(new PendingCall(call, this, method === 'tasks/result' ? ownTotalMs : idleMs, ownTotalMs))
   }
 
-  /**
-   * Calls a tool as a task, which can be cancelled only by the id in the answer (B142). A server without tasks runs a plain call, which is
-   * cancelled by its request.
-   */
+  /** Calls a tool as a task, cancelled by the id in its answer (B142); a server without tasks runs and cancels a plain call. */
   async #asTask(call: Call): Promise<Outcome> {
-    const { idleMs, totalMs } = this.#timeouts
+    const { idleMs, totalMs } = this.#timeouts()
     const carried = new PendingCall({ ...call, takesStreams: false }, this, idleMs, call.totalMs ?? totalMs)
     const progress = (message: Envelope): void => carried.progress(message)
     let sentAs = 0
@@ -184,7 +181,7 @@ export class LegacyLink implements Link, Carrier {
   write(call: Call, id: number): Outgoing {
     const parts = requestMessage(id, call.method, this.#params(call, id))
     return call.takesStreams === true
-      ? { id, parts, isRelayed: true, stream: { idleMs: this.#timeouts.idleMs } }
+      ? { id, parts, isRelayed: true, stream: { idleMs: this.#timeouts().idleMs } }
       : { id, parts, isRelayed: true }
   }
 
@@ -301,7 +298,7 @@ export class LegacyLink implements Link, Carrier {
   async #request(
     method: string,
     params: Readonly<Record<string, unknown>>,
-    limitMs = this.#timeouts.startMs,
+    limitMs = this.#timeouts().startMs,
     limit = 'timeouts.start',
   ): Promise<Payload> {
     const body = [Buffer.from(JSON.stringify(params))]

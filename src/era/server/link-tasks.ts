@@ -11,14 +11,12 @@ import { Draft, join, Payload } from '../../wire/message/payload.ts'
 import { declaresTasks, isTerminal } from '../../wire/protocol/extensions.ts'
 import { answerIn, inputRequests, noAnswer, refusalOf } from '../questions.ts'
 import type { PendingQuestion } from '../questions.ts'
-import { addMeta, modernTask, relateTo, unrelate } from '../task-shapes.ts'
+import { addMeta, modernTask, relateTo, storedMs, unrelate } from '../task-shapes.ts'
 import { within } from '../../time/within.ts'
 import { SparseMap } from '../../values/sparse-map.ts'
 
 /** How long the first `tasks/get` of a task that needs input waits for the server's question. */
 const FIRST_QUESTION_MS = 500
-/** Longest time that a task is stored. */
-const MAX_STORED_MS = 24 * 3_600_000
 
 interface Task {
   /** The creating call; `undefined`: created before a restart. */
@@ -182,10 +180,9 @@ export class LinkTasks {
   }
 
   #add(id: string, ttlMs: unknown, creator?: Call, onEnd = (): void => undefined): Task {
-    const storedMs = typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_STORED_MS) : MAX_STORED_MS
     const task: Task = {
       creator,
-      timer: setTimeout(() => this.#remove(id), storedMs).unref(),
+      timer: setTimeout(() => this.#remove(id), storedMs(ttlMs)).unref(),
       onEnd,
       asked: new Map(),
       keys: 0,

@@ -2,7 +2,7 @@
  * Link to a modern server: each request describes its client, results may ask for input, changes arrive on `subscriptions/listen`
  * streams ([2026-07-28 basic/index, basic/patterns/mrtr, basic/patterns/subscriptions]).
  */
-import { isBridge, NO_HEADERS } from '../../rpc/call.ts'
+import { errorAnswer, isBridge, NO_HEADERS } from '../../rpc/call.ts'
 import type { Call, Outcome } from '../../rpc/call.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
 import type { CancelRequest, Connection } from '../../rpc/connection.ts'
@@ -44,7 +44,7 @@ export class ModernLink implements Link, Carrier {
   readonly serverInfo: ServerInfo | undefined
   readonly closed: Promise<Failure | undefined>
   readonly #events: LinkEvents
-  readonly #timeouts: LinkTimeouts
+  readonly #timeouts: () => LinkTimeouts
   readonly #identity: Identity
   readonly #meta: RequestMeta
   readonly #mirrors = new MirrorHeaders()
@@ -62,7 +62,7 @@ export class ModernLink implements Link, Carrier {
     server: ModernServer,
     { identity, declared, usesClientCredentials }: { identity: Identity; declared: Declared; usesClientCredentials: boolean },
     events: LinkEvents,
-    timeouts: LinkTimeouts,
+    timeouts: () => LinkTimeouts,
   ) {
     this.connection = connection
     this.capabilities = server.capabilities
@@ -132,7 +132,7 @@ export class ModernLink implements Link, Carrier {
   }
 
   readonly handle = (call: Call): Promise<Outcome> => {
-    const { idleMs, totalMs } = this.#timeouts
+    const { idleMs, totalMs } = this.#timeouts()
     return this.connection.request(new PendingCall(call, this, idleMs, call.totalMs ?? totalMs))
   }
 
@@ -141,7 +141,7 @@ export class ModernLink implements Link, Carrier {
     const headers = this.#headers(call.method, call.params, call)
     const parts = requestMessage(id, call.method, call.params.parts())
     return call.takesStreams === true
-      ? { id, parts, headers, isRelayed: true, stream: { idleMs: this.#timeouts.idleMs, after: 'resultType' } }
+      ? { id, parts, headers, isRelayed: true, stream: { idleMs: this.#timeouts().idleMs, after: 'resultType' } }
       : { id, parts, headers, isRelayed: true }
   }
 
@@ -150,7 +150,7 @@ export class ModernLink implements Link, Carrier {
   }
 
   async fetch(method: string, params: Readonly<Record<string, unknown>>, declared = this.#declared): Promise<Payload> {
-    const { startMs } = this.#timeouts
+    const { startMs } = this.#timeouts()
     const payload = this.#ownParams(params, declared)
     return this.connection.request({
       build: (id) => ({ id, parts: requestMessage(id, method, payload.parts()), headers: this.#headers(method, payload) }),
@@ -294,9 +294,7 @@ export class ModernLink implements Link, Carrier {
 
 /** Asks the host of the call; an error without a call, or for a call that cannot carry input. */
 const askWithin: LinkEvents['ask'] = async (question, call) =>
-  call?.ask?.(question) ?? {
-    error: Payload.of({ code: -32601, message: `Method not found: ${question.method} outside of a call that can carry it` }),
-  }
+  call?.ask?.(question) ?? errorAnswer(-32601, `Method not found: ${question.method} outside of a call that can carry it`)
 
 /** The log level of a call; for legacy hosts without a level the default (BRIDGING 3.11). */
 const levelOf = ({ logLevel, caller }: Call): LogLevel | undefined =>

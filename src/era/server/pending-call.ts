@@ -1,7 +1,4 @@
-/**
- * A host's call as a request to a server: builds the message, reads the response, relays progress. One object replaces several closures
- * per call.
- */
+/** A host's call as a request to a server: message, response, progress. One object in place of several closures per call. */
 import type { Call, Outcome } from '../../rpc/call.ts'
 import type { CancelRequest, Request } from '../../rpc/connection.ts'
 import type { Hop } from '../../rpc/record.ts'

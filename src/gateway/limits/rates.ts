@@ -1,7 +1,4 @@
-/**
- * Rate limits: per principal and toolset when a call arrives (a layer), per server and tool once its route is known (a check). Both exist
- * only if such limits are configured.
- */
+/** Rate limits: per principal and toolset when a call arrives (a layer), per server and tool once it is routed (a check). */
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome, Scope } from '../../rpc/call.ts'
 import { TokenBucket } from '../../rpc/rate.ts'

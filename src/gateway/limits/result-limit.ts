@@ -48,10 +48,7 @@ export const limitResult = (result: Payload, { maxTokens, overflow }: ResultLimi
   return Payload.at(join(settled.parts()))
 }
 
-/**
- * The end of a part that begins at `from`: at most `maxBytes` (at least 4) UTF-8 bytes later, after a line end if one is near, never
- * inside a character.
- */
+/** The end of a part from `from`: at most `maxBytes` (at least 4) of UTF-8, after a line end if one is near. */
 export const cutAt = (text: string, from: number, maxBytes: number): number => {
   let bytes = 0
   let at = from

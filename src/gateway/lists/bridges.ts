@@ -1,7 +1,4 @@
-/**
- * Which requests at a bridge its server handles itself (BRIDGING 3.21): lists and unlisted names, unless rules of the configuration apply
- * to them, as at the merged endpoint.
- */
+/** Which requests at a bridge its server handles itself (BRIDGING 3.21), unless rules of the configuration apply to them. */
 import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import { isBridge, SHARED_PRINCIPAL } from '../../rpc/call.ts'
@@ -16,10 +13,7 @@ const isUnruled = ({ options }: Downstream, view: View, { scope }: Pick<Caller, 
   view.toolset === undefined &&
   scope.granted === undefined
 
-/**
- * Whether the caller's list requests are relayed to the server, over the caller's link: host and link are of one era, and nothing would be
- * changed.
- */
+/** Whether list requests are relayed over the caller's link: host and link are of one era, and nothing would be changed. */
 export const isListedDirectly = (downstream: Downstream, view: View, caller: Pick<Caller, 'scope' | 'session'>): boolean => {
   const { link, options } = downstream
   return (

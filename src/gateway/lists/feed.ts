@@ -1,7 +1,4 @@
-/**
- * Builds the catalog from the inventories of all servers again when an inventory or the configuration changes, replaces it as a whole, and
- * notifies hosts afterwards.
- */
+/** Builds the catalog again when an inventory or the configuration changes, replaces it as a whole, and notifies hosts. */
 import { auditTime, BehaviorSubject, combineLatest, map, of, switchMap, tap } from 'rxjs'
 import { buildCatalog } from '../../catalog/build-catalog.ts'
 import { servesApps } from '../../catalog/catalog.ts'
@@ -19,7 +16,7 @@ import { Views } from '../../catalog/view/view.ts'
 import type { Selection, View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import type { SharedBy } from '../../downstream/environment.ts'
-import type { Caller, ChangeListener, HostSession, Scope } from '../../rpc/call.ts'
+import type { Caller, HostSession, Scope } from '../../rpc/call.ts'
 import { declaresApps } from '../../wire/protocol/extensions.ts'
 import { isModernRevision, LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
@@ -27,7 +24,6 @@ import type { GatewayOptions } from '../options.ts'
 import { PersonalCatalogs } from './personal-catalogs.ts'
 import { SessionCatalogs } from './session-catalogs.ts'
 import { Watchers } from './watchers.ts'
-import type { ChangedList } from '../../wire/protocol/methods.ts'
 
 /** Kinds of hosts with lists of their own. */
 type Kind = 'all' | 'apps' | 'legacy'
@@ -45,7 +41,8 @@ export class Feed {
   readonly catalog$: BehaviorSubject<Catalog>
   readonly #views = new Views()
   readonly #curator = new Curator()
-  readonly #watchers = new Watchers((caller) => this.viewOf(caller))
+  /** Who is notified of changed lists, once the new catalog is in force (B128). */
+  readonly watchers = new Watchers((caller) => this.viewOf(caller))
   #options: FeedOptions
   /** The catalog for hosts that run MCP Apps; the same object as `catalog` unless a server has other lists for them. */
   #appsCatalog: Catalog
@@ -72,24 +69,18 @@ export class Feed {
     this.#sessions = new SessionCatalogs(
       () => this.#options,
       this.#curator,
-      (session) => this.#watchers.look({ session }),
+      (session) => this.watchers.look({ session }),
     )
-    this.#personal = new PersonalCatalogs({
-      options: () => this.#options,
-      curator: this.#curator,
-      listed: (principal) => listedTo(principal, downstreams$.value),
-      changed: (principal) => this.#watchers.look({ principal }),
-      reached,
-    })
-    const linked = (): PersonalCatalogs =>
+    const personal = (listed: (principal: string) => ReadonlyMap<string, Inventory>): PersonalCatalogs =>
       new PersonalCatalogs({
         options: () => this.#options,
         curator: this.#curator,
-        listed: () => NOTHING_OWN,
-        changed: (principal) => this.#watchers.look({ principal }),
+        listed,
+        changed: (principal) => this.watchers.look({ principal }),
         reached,
       })
-    this.#linked = { all: linked(), withoutSession: linked() }
+    this.#personal = personal((principal) => listedTo(principal, downstreams$.value))
+    this.#linked = { all: personal(() => NOTHING_OWN), withoutSession: personal(() => NOTHING_OWN) }
     downstreams$
       .pipe(
         switchMap((downstreams) =>
@@ -171,41 +162,12 @@ export class Feed {
     return this.#toolsets.of(scope)?.mayHold(server, this.#options) ?? true
   }
 
-  /** Notifies `listener` of lists that changed for this caller, once the new catalog is in force (B128); in place of an earlier caller. */
-  watch(caller: Caller, listener: ChangeListener): void {
-    this.#watchers.watch(caller, listener)
-  }
-
-  unwatch(listener: ChangeListener): void {
-    this.#watchers.unwatch(listener)
-  }
-
-  /** Whether a legacy host is notified of changes. */
-  get hasLegacyWatcher(): boolean {
-    return this.#watchers.some(({ revision }) => !isModernRevision(revision))
-  }
-
-  /** Notifies these callers of a changed list, whether it differs or not. */
-  announced(list: ChangedList, isMeant: (caller: Caller) => boolean): void {
-    this.#watchers.announce(list, isMeant)
-  }
-
-  /** Notifies callers of each list that differs for them though the catalog is the same. */
-  announcedWhere(isDifferent: (caller: Caller, list: ChangedList) => boolean): Promise<void> {
-    return this.#watchers.announceWhere(isDifferent)
-  }
-
   /** Builds the catalog again with other options. */
   refresh(downstreams: readonly Downstream[], options: FeedOptions): void {
     this.#options = options
     this.#toolsets = new Toolsets(options.toolsets)
     this.#grants.clear()
     this.#swap(downstreams)
-  }
-
-  /** Ends the streams of changes. The catalog is still updated, for pending calls that wait for an inventory. */
-  close(): void {
-    this.#watchers.close()
   }
 
   #selectionOf(scope: Scope, revision: Revision): Selection {
@@ -280,7 +242,7 @@ export class Feed {
     this.#legacyCatalog = this.#buildForLegacy(downstreams, catalog)
     this.catalog$.next(catalog)
     this.#personal.retain(new Set(downstreams.flatMap(({ personal, options }) => (personal === undefined ? [] : [options.key]))))
-    this.#watchers.look()
+    this.watchers.look()
   }
 }
 

@@ -102,10 +102,7 @@ export class Lists {
     }
   }
 
-  /**
-   * Waits for the inventories of all servers that are starting, at most for the rest of the budget of each. Failed servers are tried
-   * again without waiting.
-   */
+  /** Waits for servers that are starting, within the rest of the budget of each. Failed servers are tried again meanwhile. */
   async known(caller: Pick<Caller, 'scope' | 'principal' | 'capabilities' | 'session'>): Promise<void> {
     const { scope, principal, capabilities, session } = caller
     const servers = this.#inScope(scope, principal)
@@ -115,10 +112,7 @@ export class Lists {
     if (session !== undefined) await this.#knownToLegacy(scope, principal)
   }
 
-  /**
-   * Waits for the same servers, at most `handshakeBudgetMs`, before the handshake answer: some hosts do not read lists again later.
-   * `undefined`: nothing to wait for.
-   */
+  /** The same before a handshake answer, since some hosts never read lists again; `undefined`: nothing to wait for. */
   greeted(scope: Scope, principal: string): Promise<unknown> | undefined {
     const { handshakeBudgetMs } = this.#options()
     const awaited = handshakeBudgetMs === 0 ? [] : this.#awaitedIn(this.#inScope(scope, principal))
@@ -165,10 +159,7 @@ export class Lists {
     return this.#inScope(scope).some(({ health$, isResting }) => health$.value.state === 'starting' && !isResting)
   }
 
-  /**
-   * Throws the failure of a list: every server has failed and no inventory is known (BRIDGING 7.1 rule 5), also after one more attempt,
-   * since the only server may just be starting.
-   */
+  /** Throws the failure of a list if no server is reached, also after one more attempt (BRIDGING 7.1 rule 5). */
   async #refuseIfAllFail(caller: Caller): Promise<void> {
     const servers = this.#inScope(caller.scope, caller.principal)
     await within(LAST_TRY_MS, Promise.all(servers.map((downstream) => downstream.supervisor.tried())))

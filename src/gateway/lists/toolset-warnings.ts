@@ -1,5 +1,5 @@
 /** Logs findings about toolsets, each once. `listing`: the command that lists all names. */
-import type { Log } from '../../downstream/log.ts'
+import type { Log } from '../../values/log.ts'
 import type { Feed } from './feed.ts'
 
 export const warnOfToolsets = (feed: Feed, log: Log, listing: string): void => {

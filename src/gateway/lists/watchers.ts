@@ -5,6 +5,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { View } from '../../catalog/view/view.ts'
 import type { Caller, ChangeListener, HostSession } from '../../rpc/call.ts'
+import { CHANGED_LISTS } from '../../wire/protocol/methods.ts'
 import type { ChangedList } from '../../wire/protocol/methods.ts'
 
 /** Digests of the lists of a view. */
@@ -23,8 +24,6 @@ interface Watcher {
   /** Lists announced by `announce`, with monotonic time: the difference that follows is not notified again. */
   announced?: Map<ChangedList, number>
 }
-
-const CHANGED_LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
 
 /** How long the reading of an announced list may take; a later difference counts as another change. */
 const READ_WITHIN_MS = 10_000

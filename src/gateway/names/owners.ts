@@ -83,10 +83,7 @@ export class Owners {
     return { serverKey: downstream.options.key, original, entry: undefined }
   }
 
-  /**
-   * Waits until the name of the call can be looked up again. Throws the failure of the server that may own it. If that server needs a
-   * sign-in, returns the outcome that asks for it.
-   */
+  /** Waits until the name can be looked up again; throws the failure of its server. Returns what asks for a sign-in. */
   async #awaitName(call: Call, resume = call.resume): Promise<Outcome | undefined> {
     const owner = this.#late.ownerOf(call)
     try {

@@ -34,10 +34,7 @@ const PLACES: Readonly<Record<string, BlockPlace>> = {
 /** Maximum number of completion values (B111). */
 const MAX_COMPLETIONS = 100
 
-/**
- * The outcome for the host, with its payload edited in place. Throws `Refusal` if an empty result means an unknown resource. `isJudged`: a
- * policy decides on calls.
- */
+/** Edits the payload for the host. Throws `Refusal` if an empty result means an unknown resource. `isJudged`: by a policy. */
 export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Overflow, isJudged: boolean): Outcome => {
   const { call, route, downstream, view } = routed
   let { result } = outcome

@@ -7,7 +7,7 @@ import type { Downstream } from '../../downstream/downstream.ts'
 import { noAnswer, refusalOf, requiredFor, encodeQuestion, QUESTION_METHODS } from '../../era/questions.ts'
 import { encodeSampled } from '../../era/sampling.ts'
 import { relatedTask, relateTo, unrelate } from '../../era/task-shapes.ts'
-import { isBridge, Refusal, ServerError } from '../../rpc/call.ts'
+import { errorAnswer, isBridge, Refusal, ServerError } from '../../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../../rpc/call.ts'
 import type { DeviationName } from '../../rpc/fidelity.ts'
 import { elementsAt, membersAt } from '../../wire/message/members.ts'
@@ -59,7 +59,7 @@ export class Asked {
       return noAnswer(question)
     }
     if (question.method === 'sampling/createMessage' && ++this.#samplings > MAX_SAMPLINGS)
-      return error(-1, `more than ${MAX_SAMPLINGS} sampling requests in one call`)
+      return errorAnswer(-1, `more than ${MAX_SAMPLINGS} sampling requests in one call`)
     const asker = askerOf(this.#downstream, this.#view, caller)
     const encoded = encodeQuestion(question, asker, caller, (deviation) => this.#note(deviation))
     if (!('method' in encoded)) return encoded
@@ -72,7 +72,7 @@ export class Asked {
   async #askOther(question: Question): Promise<Answer> {
     const { ask, caller } = this.#call
     if (ask !== undefined && caller.session !== undefined && isBridge(caller.scope)) return ask(question)
-    return error(-32601, `Method not found: ${question.method}`)
+    return errorAnswer(-32601, `Method not found: ${question.method}`)
   }
 
   /** Translates the task id of a question and of its end for the host, and of progress and the answer for the server (B182). */
@@ -146,5 +146,3 @@ const relatedAs = (params: Payload, task: string | undefined): Payload => {
   relateAs(copy, task)
   return copy.settled()
 }
-
-const error = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })

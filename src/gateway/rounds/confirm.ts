@@ -63,44 +63,37 @@ interface Later extends Ticket {
 /** Throws `Failure` for a call that the policy denies, whether or not a person confirms it. */
 type CheckPolicy = (call: Call, route: Route, view: View) => Promise<void>
 
+interface ConfirmationsSource {
+  readonly seal: Seal
+  readonly feed: Feed
+  /** Opens states of other origin. */
+  readonly rounds: Pick<Rounds, 'open'>
+  /** Lifetime of a question. */
+  readonly ttlMs: () => number
+  readonly checkPolicy: CheckPolicy
+  /** Holds the used nonces of all replicas; `undefined`: without replicas. */
+  readonly store: Store | undefined
+}
+
 export class Confirmations {
-  readonly #seal: Seal
-  readonly #feed: Feed
-  readonly #rounds: Pick<Rounds, 'open'>
-  readonly #ttlMs: () => number
-  readonly #checkPolicy: CheckPolicy
+  readonly #source: ConfirmationsSource
   /** Expiry of used nonces (wall clock, ms). */
   readonly #used = new Map<string, number>()
-  /** Holds the used nonces of all replicas; `undefined`: without replicas. */
-  readonly #store: Store | undefined
 
-  /** `rounds`: opens states of other origin. `ttlMs`: lifetime of a question. */
-  constructor(
-    seal: Seal,
-    feed: Feed,
-    rounds: Pick<Rounds, 'open'>,
-    ttlMs: () => number,
-    checkPolicy: CheckPolicy,
-    store?: Store,
-  ) {
-    this.#seal = seal
-    this.#checkPolicy = checkPolicy
-    this.#store = store
-    this.#feed = feed
-    this.#rounds = rounds
-    this.#ttlMs = ttlMs
+  constructor(source: ConfirmationsSource) {
+    this.#source = source
   }
 
   /** The inner state of the state of a confirmed call. */
   innerState(state: string): string | undefined {
-    return this.#seal.open(CONFIRMED, state)?.state
+    return this.#source.seal.open(CONFIRMED, state)?.state
   }
 
   /** `hasPolicy`: a rule may ask for any call. */
   layer(hasPolicy: boolean): Layer {
     return (inner) => (call) => {
       if (call.method !== 'tools/call') return inner(call)
-      const { toolset } = this.#feed.viewOf(call.caller)
+      const { toolset } = this.#source.feed.viewOf(call.caller)
       return hasPolicy || toolset?.confirmsAny === true ? this.#guard(call, inner, toolset?.name ?? '') : inner(call)
     }
   }
@@ -113,12 +106,12 @@ export class Confirmations {
     if (later !== undefined) return this.#run(laterRound(call, later), later, inner)
     const asked = this.#open(QUESTION, call, toolset)
     if (asked !== undefined) return this.#answered(call, asked, inner)
-    const view = this.#feed.viewOf(call.caller)
+    const view = this.#source.feed.viewOf(call.caller)
     if (route?.entry !== undefined && view.confirms(route.entry)) {
       // With a valid state of an earlier round the person is asked now; a forged state, or one of another call, is refused.
-      if (call.caller.session === undefined) this.#rounds.open(call)
+      if (call.caller.session === undefined) this.#source.rounds.open(call)
       // No question about a call that would then be denied.
-      await this.#checkPolicy(call, route, view)
+      await this.#source.checkPolicy(call, route, view)
       return this.#ask(call, toolset, undefined)
     }
     try {
@@ -131,18 +124,18 @@ export class Confirmations {
   }
 
   #routeOf({ target = '', caller }: Call): Route | undefined {
-    const view = this.#feed.viewOf(caller)
+    const view = this.#source.feed.viewOf(caller)
     return findTool(view, target) ?? (declaresApps(caller.capabilities) ? findAppTool(view, view.apps, target) : undefined)
   }
 
   /** Its name in lists, which names the server too; an app may call it by its original name. */
   #nameOf(call: Call): string {
-    return exposedTool(this.#feed.viewOf(call.caller), call.target ?? '', this.#routeOf(call)?.entry)
+    return exposedTool(this.#source.feed.viewOf(call.caller), call.target ?? '', this.#routeOf(call)?.entry)
   }
 
   #ticketFor(call: Call, toolset: string): Ticket {
     const { principal, scope } = call.caller
-    const untilMs = Date.now() + this.#ttlMs()
+    const untilMs = Date.now() + this.#source.ttlMs()
     return { principal, endpoint: endpointKey(scope), toolset, digest: digestOf(call), nonce: randomUUID(), untilMs }
   }
 
@@ -156,7 +149,7 @@ export class Confirmations {
     if (!mayBeAsked) return cannotBeAsked(call, asking?.rule ?? optionsOf(toolset))
     encodeQuestion(asked, { key: 'gateway', revision: undefined, label: undefined }, caller, () => undefined)
     const ticket = { ...this.#ticketFor(call, toolset), ...(asking !== undefined && { rule: asking.rule }) }
-    const state = this.#seal.seal(QUESTION, ticket, this.#ttlMs())
+    const state = this.#source.seal.seal(QUESTION, ticket, this.#source.ttlMs())
     const params = join(asked.params?.parts() ?? []).toString()
     const result = `{"resultType":"input_required","inputRequests":{"${KEY}":{"method":"${asked.method}","params":${params}}},"requestState":${JSON.stringify(state)}}`
     return { kind: 'input_required', result: Payload.at(Buffer.from(result)), state, maker: 'confirmation' }
@@ -165,7 +158,7 @@ export class Confirmations {
   /** `undefined`: no state of this purpose. Throws -32602 for a state that belongs to another call or was used. */
   #open(purpose: Purpose<Later>, call: Call, toolset: string): Later | undefined {
     const state = stateOf(call)
-    const ticket = state === undefined ? undefined : this.#seal.open(purpose, state)
+    const ticket = state === undefined ? undefined : this.#source.seal.open(purpose, state)
     if (ticket === undefined) return undefined
     const expected = this.#ticketFor(call, toolset)
     const isOurs =
@@ -205,14 +198,14 @@ export class Confirmations {
       // The call was not executed, so the answer may be used again.
       if (error instanceof Failure && error.facts.executed === 'no') {
         this.#used.delete(ticket.nonce)
-        this.#store?.delete(usedKey(ticket)).catch(() => undefined)
+        this.#source.store?.delete(usedKey(ticket)).catch(() => undefined)
       }
       throw error
     })
     if (outcome.kind !== 'input_required') return outcome
-    const untilMs = Date.now() + this.#ttlMs()
+    const untilMs = Date.now() + this.#source.ttlMs()
     const later: Later = { ...ticket, nonce: randomUUID(), untilMs, state: outcome.state, maker: outcome.maker }
-    const state = this.#seal.seal(CONFIRMED, later, this.#ttlMs())
+    const state = this.#source.seal.seal(CONFIRMED, later, this.#source.ttlMs())
     if (call.caller.session === undefined) outcome.result.set('requestState', JSON.stringify(state))
     return { ...outcome, state, maker: 'confirmation' }
   }
@@ -222,9 +215,9 @@ export class Confirmations {
    * -32602 if another replica has claimed it. States of sessions never leave the process.
    */
   async #useShared({ caller }: Call, ticket: Ticket): Promise<boolean> {
-    if (this.#store === undefined || caller.session !== undefined) return true
+    if (this.#source.store === undefined || caller.session !== undefined) return true
     const taker = randomUUID()
-    const holder = await this.#store.claim(usedKey(ticket), taker, this.#usedMs(ticket)).catch(() => undefined)
+    const holder = await this.#source.store.claim(usedKey(ticket), taker, this.#usedMs(ticket)).catch(() => undefined)
     if (holder !== undefined && holder !== taker) throw new Refusal(-32602, 'requestState already used')
     return holder === taker
   }
@@ -238,9 +231,9 @@ export class Confirmations {
     this.#used.set(ticket.nonce, nowMs + this.#usedMs(ticket))
   }
 
-  /** How long the ticket counts as used: at least until its state has ended at all replicas. One of another version may not say when. */
-  #usedMs({ untilMs = 0 }: Partial<Ticket>): number {
-    return Math.max(this.#ttlMs(), untilMs - Date.now() + CLOCKS_MS)
+  /** How long the ticket counts as used: at least until its state has ended at all replicas. */
+  #usedMs({ untilMs }: Ticket): number {
+    return Math.max(this.#source.ttlMs(), untilMs - Date.now() + CLOCKS_MS)
   }
 }
 

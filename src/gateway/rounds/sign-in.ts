@@ -62,10 +62,7 @@ export class SignInRounds {
     return this.#seal.open(PURPOSE, resume?.state ?? '')
   }
 
-  /**
-   * Waits for the end of the sign-in within `timeouts.idle`. Returns the interrupted round of the server, if any; or the outcome, if the
-   * person declined or the sign-in failed.
-   */
+  /** Waits for the sign-in within `timeouts.idle`. Returns the interrupted round, or the outcome if it was declined or failed. */
   async resume(
     call: Call,
     { options }: Downstream,

@@ -1,8 +1,5 @@
-/**
- * Error -32042 of a 2025-11-25 server: a person must visit a URL before the call can succeed. Translated for each host, with the bytes of
- * the server (BRIDGING 3.13, 7.3; B089).
- */
-import { acceptsUrls, elicitationIdFor } from '../../era/questions.ts'
+/** Error -32042 of a 2025-11-25 server, a URL to visit before the call, in the form of each host (BRIDGING 3.13, 7.3; B089). */
+import { acceptsUrls, elicitationIdFor, inputRequests } from '../../era/questions.ts'
 import type { Asker } from '../../era/questions.ts'
 import { Refusal, toolText } from '../../rpc/call.ts'
 import type { Call, Outcome, Resume, ServerError } from '../../rpc/call.ts'
@@ -15,10 +12,7 @@ import { OPEN_BRACE } from '../../wire/json/tokens.ts'
 
 export const URL_REQUIRED = -32042
 
-/**
- * Returns the outcome for this host, with questions not encoded yet, or throws its error. `resume`: state of the retry. `sentAway` is
- * called with each of the server's ids that a session will visit.
- */
+/** Returns the outcome for this host, or throws its error. `sentAway` is called with each id that a session will visit. */
 export const urlRequired = (
   error: ServerError,
   call: Call,
@@ -81,17 +75,13 @@ export const withoutVisits = (resume: Resume | undefined): Resume | undefined =>
 
 /** Asks a modern host, which tries again with the consent. */
 const asked = (elicitations: readonly Payload[], visited: readonly string[]): Outcome => {
-  const requests = new Draft()
-  for (const [at, params] of elicitations.entries()) {
-    if (!params.has('mode')) params.set('mode', '"url"')
-    const request = new Draft()
-    request.set('method', '"elicitation/create"')
-    request.set('params', params.parts())
-    requests.set(`url-${at + 1}`, request.parts())
-  }
+  for (const params of elicitations) if (!params.has('mode')) params.set('mode', '"url"')
+  const questions = elicitations.map(
+    (params, at) => [`url-${at + 1}`, { question: { method: 'elicitation/create', params } }] as const,
+  )
   const result = new Draft()
   result.set('resultType', '"input_required"')
-  result.set('inputRequests', requests.parts())
+  result.set('inputRequests', inputRequests(questions))
   const state = JSON.stringify([...new Set([...visited, ...elicitations.map(urlOf)])])
   return { kind: 'input_required', result: Payload.at(join(result.parts())), state, maker: 'visit' }
 }

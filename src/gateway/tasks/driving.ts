@@ -24,10 +24,7 @@ const MAX_LOST_POLLS = 5
 /** Failures after which the task is not polled again. */
 const FINAL: ReadonlySet<FailureKind> = new Set(['cancelled', 'shutting_down'])
 
-/**
- * The outcome of the call that became this task. `created`: in the form of the tasks extension, with the server's id. Cancels the task
- * when the host cancels the call, and after `maxMs`.
- */
+/** The outcome of the call that became the task `created`. Cancels it when the host cancels the call, and after `maxMs`. */
 export const driveTask = async (created: Payload, call: Call, handle: Handler, maxMs: number): Promise<Outcome> => {
   const id = created.text('taskId') ?? ''
   const stop = new Cancellation()

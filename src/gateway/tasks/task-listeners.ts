@@ -2,6 +2,7 @@
  * Receivers of task changes: the legacy session that created the task, and all streams of modern hosts that follow it. A server gets one
  * subscription per task, which ends with the last follower. Ended and expired tasks are removed (BRIDGING 2.3, 3.7, 3.17).
  */
+import { storedMs } from '../../era/task-shapes.ts'
 import type { Reconnected } from '../../downstream/environment.ts'
 import type { Caller, HostSession } from '../../rpc/call.ts'
 import type { Payload } from '../../wire/message/payload.ts'
@@ -36,8 +37,6 @@ interface Followed {
 
 /** Stored tasks of one session. */
 const MAX_CREATED = 1_000
-/** Longest time that a task is stored. */
-const MAX_STORED_MS = 24 * 3_600_000
 
 const keyOf = (server: string, original: string): string => `${server} ${original}`
 
@@ -95,8 +94,7 @@ export class TaskListeners {
         if (all.size === 0) this.#created.delete(key)
       },
     }
-    const storedMs = typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_STORED_MS) : MAX_STORED_MS
-    const timer = setTimeout(creator.forget, storedMs).unref()
+    const timer = setTimeout(creator.forget, storedMs(ttlMs)).unref()
     own.add(creator)
     this.#created.set(key, all.add(creator))
   }

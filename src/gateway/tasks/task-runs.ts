@@ -77,10 +77,7 @@ export class TaskRuns {
     return support === 'required' ? 'gateway' : 'plain'
   }
 
-  /**
-   * Whether the gateway may follow a task. A modern host must declare the extension itself, unless `driveTasks` is configured, or tasks are
-   * not offered to hosts.
-   */
+  /** Whether the gateway may follow a task. A modern host that is offered tasks must declare them, unless `driveTasks`. */
   #mayDrive({ caller }: Call, entry: Entry | undefined, { options }: Downstream): boolean {
     if (isLimited(entry)) return true
     const mayNotAsk = caller.session !== undefined || options.driveTasks || !this.#offersTasks()

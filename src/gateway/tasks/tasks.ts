@@ -98,7 +98,6 @@ export class Tasks {
     return new Asked(call, downstream, view, this.#ids)
   }
 
-  /** The ids that belong to this caller. */
   own(caller: Caller, ids: readonly string[]): string[] {
     return ids.filter((id) => this.#open(caller, id) !== undefined)
   }

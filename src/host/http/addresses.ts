@@ -75,10 +75,7 @@ export class Addresses {
     ]
   }
 
-  /**
-   * Resolves with the origin and path prefix under which a browser reaches the gateway. Without a listener, as on a pipe, it opens a
-   * loopback port for sign-in pages.
-   */
+  /** Resolves with the origin and path prefix for browsers. Without a listener it opens a loopback port for sign-in pages. */
   async origin(): Promise<string> {
     const publicUrl = publicUrlOf(this.#context.options)
     const first = this.#bound.find(({ tcp }) => tcp !== undefined)
@@ -96,10 +93,7 @@ export class Addresses {
     return originOf(await this.#signInListener)
   }
 
-  /**
-   * Binds the addresses of `options`. Unchanged addresses stay open; new ones are bound before old ones are closed. Rejects with the
-   * system's error, and changes nothing then.
-   */
+  /** Binds the addresses of `options`, new ones before old ones are closed. Rejects with the system's error, changing nothing. */
   async rebind(options: HostOptions): Promise<void> {
     const before = this.#listening
     const after = new Map<string, Listening>()
@@ -234,7 +228,6 @@ const refuseOpen = ({ tcp }: Listening, { auth, allowUnauthenticatedNetwork }: H
   throw Object.assign(new Error(message), { address })
 }
 
-/** Returns all configured addresses. */
 const addressesOf = ({ addresses, unix, inherited }: HostOptions): readonly ListenAddress[] => [
   ...addresses,
   ...inherited.map((fd) => ({ fd })),

@@ -13,6 +13,7 @@ import type { HttpRequest } from '../../transport/http1/server/request/http-requ
 import { latestLegacyWithin } from '../../wire/protocol/revisions.ts'
 import { withinRequest } from '../boundary.ts'
 import { factsOf } from '../caller-facts.ts'
+import { reportRefused } from '../denials.ts'
 import type { ListenerContext } from '../listener-context.ts'
 import type { HostOptions } from '../options.ts'
 import { Addresses } from './addresses.ts'
@@ -69,19 +70,16 @@ export class Front {
     this.#mcp = new HttpListener(context, sweeper)
     this.#sse = new SseListener(context)
     this.#connect = new ConnectPages({
-      signIns: context.signIns,
+      context,
       publicUrl: () => publicUrlOf(context.options),
       origin: () => this.addresses.origin(),
       principalOf: () => this.#guard?.principalOf,
       signInOf: async (principal) => this.#guard?.signInOf(principal),
-      log: context.log,
-      denied: () => context.denied,
     })
     this.#authorization = new AuthorizationPages({
+      context,
       proxy: () => this.#guard?.proxy?.(),
       issuer: () => this.#guard?.resource?.base ?? '',
-      log: context.log,
-      denied: () => context.denied,
     })
     this.#status = new StatusPage({
       context,
@@ -201,13 +199,7 @@ export class Front {
       const routed = this.#routedRequest(request, admitted, messages)
       return request.method === 'POST' ? this.#sse.post(routed) : refuseWithoutBody(this.#context, routed, 405, { Allow: 'POST' })
     }
-    this.#context.denied?.({
-      reason: 'path',
-      status: 404,
-      principal: identity.principal,
-      path: request.path,
-      client: request.client,
-    })
+    reportRefused(this.#context, request, 'path', 404, { principal: identity.principal })
     // An unknown toolset, a toolset of other callers and any other path get the same answer (T-03).
     request.reply(404, {})
   }
@@ -226,10 +218,7 @@ export class Front {
     for (const stream of this.#finishing) sweepStream(stream, this.#context.options.limits, this.#context.limits)
   }
 
-  /**
-   * Answers `/readyz` with 503 and serves all other requests until proxies have noticed (`reload.lame_duck`), for `maxMs` at most. Each
-   * answer closes its connection.
-   */
+  /** Answers `/readyz` with 503, and serves until proxies have noticed (`reload.lame_duck`), for `maxMs` at most. */
   async announceEnd(maxMs: number): Promise<void> {
     const { lameDuckMs } = this.#context.options
     this.#readiness.end()

@@ -1,7 +1,4 @@
-/**
- * Detects overload of the process and decides what is shed: first new sessions, then new calls. Calls in flight and `/healthz` are never
- * shed (F-29, F-30). Checked ten times a second.
- */
+/** Detects overload, and sheds new sessions, then new calls; never calls in flight and `/healthz` (F-29, F-30). */
 import type { Sweepable } from '../../rpc/sweeper.ts'
 import type { Gauges } from './gauges.ts'
 

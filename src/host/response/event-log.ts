@@ -45,7 +45,7 @@ interface Stream {
 const FIRST_RESTORED = 1_000_000_000
 
 export class EventLog {
-  readonly #limits: EventLogLimits
+  readonly #limits: () => EventLogLimits
   /** Limit of all sessions together. */
   readonly #budget: EventBudget
   readonly #counts: Pick<LimitCounts, 'passed'>
@@ -57,7 +57,7 @@ export class EventLog {
   #nextStream = 1
   #isClosed = false
 
-  constructor(limits: EventLogLimits, budget: EventBudget, counts: Pick<LimitCounts, 'passed'>, stored?: StoredEvents) {
+  constructor(limits: () => EventLogLimits, budget: EventBudget, counts: Pick<LimitCounts, 'passed'>, stored?: StoredEvents) {
     this.#limits = limits
     this.#stored = stored
     this.#budget = budget
@@ -112,10 +112,7 @@ export class EventLog {
     this.#stored?.ended(name)
   }
 
-  /**
-   * Adds the streams of a session that another replica had. Returns those whose request was not answered: its server's answer is lost with
-   * that replica.
-   */
+  /** Adds the streams of a session that another replica had. Returns those without an answer, which is lost with that replica. */
   restore(streams: ReadonlyMap<string, StoredStream>): readonly { readonly name: string; readonly of: StreamOf }[] {
     const unanswered: { name: string; of: StreamOf }[] = []
     const atMs = performance.now()
@@ -162,12 +159,13 @@ export class EventLog {
   }
 
   sweep(nowMs: number): void {
+    const { maxEventAgeMs } = this.#limits()
     for (const [name, stream] of this.#streams ?? []) {
-      if (stream.endedAtMs !== undefined && nowMs - stream.endedAtMs >= this.#limits.maxEventAgeMs) {
+      if (stream.endedAtMs !== undefined && nowMs - stream.endedAtMs >= maxEventAgeMs) {
         this.#counts.passed('listen.limits.event_age')
         this.forget(name)
       } else
-        while (stream.events[0] !== undefined && nowMs - stream.events[0].atMs >= this.#limits.maxEventAgeMs) {
+        while (stream.events[0] !== undefined && nowMs - stream.events[0].atMs >= maxEventAgeMs) {
           this.#counts.passed('listen.limits.event_age')
           this.#drop(stream, 0)
         }
@@ -180,7 +178,7 @@ export class EventLog {
   }
 
   #trim(stream: Stream): void {
-    const { maxEvents, maxEventBytes, maxSessionEventBytes } = this.#limits
+    const { maxEvents, maxEventBytes, maxSessionEventBytes } = this.#limits()
     const over = (): string | undefined => {
       if (stream.events.length > maxEvents) return 'listen.limits.events'
       if (stream.bytes > maxEventBytes) return 'listen.limits.event_bytes'

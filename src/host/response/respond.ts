@@ -67,9 +67,7 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
 const HOST_FAULTS: ReadonlySet<FailureKind> = new Set(['unknown', 'denied', 'state'])
 
 interface ReplyContext {
-  /** Counts reached limits. */
   readonly limits: Pick<LimitCounts, 'hit'>
-  /** Logs unexpected errors. */
   readonly unexpected: Pick<UnexpectedErrors, 'report'>
   /** Removes secrets, which a server's error may repeat (T-14). */
   readonly hideJson: (json: string) => string
@@ -211,10 +209,7 @@ const unchanged = ({ code, error, status }: ServerError, { id, era }: Failed): R
   message: errorMessage(id, error.parts()),
 })
 
-/**
- * The server needs a capability that the host did not declare. A modern host can declare it and try again. A legacy host cannot declare
- * it within its session, so its model gets a text.
- */
+/** A modern host can declare a missing capability and try again. A legacy host cannot, so its model gets a text. */
 const missingCapability = (error: ServerError, failed: Failed): Reply => {
   const required = error.error.object('data')?.object('requiredCapabilities')
   if (failed.era === 'modern') {

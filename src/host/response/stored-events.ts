@@ -36,7 +36,7 @@ const ENTRIES_PER_EVENT = 2
 
 export interface StoredEventsOptions {
   /** Those of the event log. */
-  readonly limits: Pick<HostLimits, 'maxEvents' | 'maxSessionEventBytes' | 'maxEventAgeMs'>
+  readonly limits: () => Pick<HostLimits, 'maxEvents' | 'maxSessionEventBytes' | 'maxEventAgeMs'>
   /** False: another replica may own the session, and write events under the same stream names. */
   readonly mayWrite: () => boolean
 }
@@ -64,7 +64,7 @@ export class StoredEvents {
   }
 
   get #maxEntries(): number {
-    return this.#limits.maxEvents * ENTRIES_PER_EVENT
+    return this.#limits().maxEvents * ENTRIES_PER_EVENT
   }
 
   opened(stream: string, of: StreamOf | undefined): void {
@@ -89,7 +89,10 @@ export class StoredEvents {
     const bytes = Buffer.byteLength(text)
     this.#sizes.push(bytes)
     this.#bytes += bytes
-    while (this.#sizes.length > this.#maxEntries || (this.#bytes > this.#limits.maxSessionEventBytes && this.#sizes.length > 1)) {
+    while (
+      this.#sizes.length > this.#maxEntries ||
+      (this.#bytes > this.#limits().maxSessionEventBytes && this.#sizes.length > 1)
+    ) {
       this.#bytes -= this.#sizes.shift() ?? 0
       this.#isFull = true
     }
@@ -103,7 +106,7 @@ export class StoredEvents {
     if (!this.#mayWrite()) return
     // While the store is unavailable, only this replica can resume the streams.
     const max = this.#isFull ? this.#sizes.length : this.#maxEntries
-    this.#store.append(this.#key, entries, max, this.#limits.maxEventAgeMs).catch(() => undefined)
+    this.#store.append(this.#key, entries, max, this.#limits().maxEventAgeMs).catch(() => undefined)
   }
 }
 

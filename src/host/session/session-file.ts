@@ -2,6 +2,7 @@
  * Facts about sessions that outlive the process, by digest of the session's id, each with an expiry. All entries are in memory; a file of
  * the state folder holds a copy. If the file cannot be written, that is logged, and sessions continue.
  */
+import type { Log } from '../../values/log.ts'
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseOwnJson } from '../../values/own-json.ts'
@@ -17,7 +18,7 @@ export interface SessionFileOptions {
   /** The earliest entries are removed first, by number and by bytes. */
   readonly maxEntries: number
   readonly maxBytes: number
-  readonly log: { warn(facts: object, message: string): void }
+  readonly log: Pick<Log, 'warn'>
 }
 
 export interface SessionEntry {

@@ -7,6 +7,7 @@
  * The seal adds a version, the key's id and the expiry. The replica is included only if several are configured. Later facts (that the
  * session has ended, and its settings) are kept on disk until the id expires, and in the shared store.
  */
+import type { Log } from '../../values/log.ts'
 import { randomBytes } from 'node:crypto'
 import type { Purpose, Seal } from '../../auth/seal.ts'
 import type { Introduction } from '../../era/host/legacy-host.ts'
@@ -58,7 +59,7 @@ export interface SessionIdsOptions {
   /** This replica (`formatHome`); `undefined`: no replicas are configured. */
   readonly home: string | undefined
   readonly store: Store | undefined
-  readonly log: { warn(facts: object, message: string): void }
+  readonly log: Pick<Log, 'warn'>
 }
 
 export class SessionIds {
@@ -113,10 +114,7 @@ export class SessionIds {
     return this.#ended.has(digestOf(id))
   }
 
-  /**
-   * Reads from the store what other replicas know of a session that this one takes over: whether it has ended, its streams and its
-   * settings. Rejects with `StoreDown`.
-   */
+  /** Reads the end, streams and settings of a session that this replica takes over. Rejects with `StoreDown`. */
   async learn(id: string): Promise<void> {
     const { store } = this.#options
     const digest = digestOf(id)

@@ -8,7 +8,7 @@ import type { Introduction } from '../../era/host/legacy-host.ts'
 import type { HostTransport } from '../../observe/capture/captured.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
 import type { Cancel } from '../../rpc/cancellation.ts'
-import { isBridge } from '../../rpc/call.ts'
+import { errorAnswer, isBridge } from '../../rpc/call.ts'
 import type {
   Answer,
   Caller,
@@ -50,7 +50,6 @@ export interface Running {
   readonly abort: Cancel
   /** Answers it with an error. */
   readonly fail: (error: unknown) => void
-  readonly method: string
   /** Size of the request. */
   readonly bytes: number
   /** The answer was sent: later messages go to the session's own outlet. */
@@ -460,7 +459,6 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   }
 }
 
-/** Key of an update that waits. */
 const waitingKey = (uri: string): string => `${UPDATED} ${uri}`
 
 const addTo = (running: Running, pending: Pending): void => {
@@ -478,4 +476,4 @@ const removeItem = <T>(list: T[], item: T): boolean => {
   return true
 }
 
-const noAnswer = (message: string): Answer => ({ error: Payload.of({ code: -32603, message }) })
+const noAnswer = (message: string): Answer => errorAnswer(-32603, message)

@@ -1,7 +1,4 @@
-/**
- * One host on a pipe: both eras share the pipe and its ids (BRIDGING 5.1, stdio upstream). Only messages are written, and no request
- * before the host has sent `initialize`.
- */
+/** One host on a pipe, which both eras share. No request is written before the host has sent `initialize` (BRIDGING 5.1). */
 import { hopsIn } from '../../era/gateways.ts'
 import { readInitialize } from '../../era/host/legacy-host.ts'
 import { isModern } from '../../era/host/modern-host.ts'

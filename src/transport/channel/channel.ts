@@ -45,10 +45,7 @@ export interface ChannelEvents {
   receive(message: Envelope, during?: number): void
   /** The request `id` will get no response. Reported once, and never after its response was received. */
   lost(id: number, failure: Failure): void
-  /**
-   * A message was not valid JSON-RPC. The owner counts and logs it, and refuses the request that it was meant to be (`requestId`); the
-   * channel stays open.
-   */
+  /** A message was not valid JSON-RPC. The owner logs it, and refuses the request that it was meant to be (`requestId`). */
   unparsable(reason: string, sample: string, requestId?: Id): void
 }
 
@@ -67,10 +64,7 @@ export interface Channel {
   open(events: ChannelEvents): Promise<void>
   /** Queues one message. False: backpressure. */
   send(message: Outgoing): boolean
-  /**
-   * Pauses the response stream of request `id`, or without `id` the shared stream. Returns a function that resumes it; `undefined` if
-   * there is no such stream.
-   */
+  /** Pauses the stream of request `id`, or the shared stream. Returns how to resume it; `undefined`: there is none. */
   pause?(id: number | undefined): (() => void) | undefined
   /** Drops request `id` if the server cannot have received any of it. False: it can; absent: nothing waits in this channel. */
   withdraw?(id: number): boolean

@@ -1,4 +1,5 @@
 /** The URL of a Streamable HTTP server, and the state in the headers of its requests: the session and the negotiated revision. */
+import { within } from '../../time/within.ts'
 import { isModernRevision } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
 import type { Bearer, Outgoing } from './channel.ts'
@@ -79,11 +80,7 @@ export class McpEndpoint implements HeadWatcher {
       { method: 'DELETE', url: this.#url, headers: this.#headers.bodiless },
       { onEvent: () => undefined, onEnd: () => resolve(), onError: () => resolve() },
     )
-    const timer = setTimeout(resolve, timeoutMs)
-    return promise.finally(() => {
-      clearTimeout(timer)
-      reply.abort()
-    })
+    return within(timeoutMs, promise).finally(() => reply.abort())
   }
 
   #open(request: HttpRequest, events: ReplyEvents, watcher?: HeadWatcher): Reply {

@@ -11,7 +11,6 @@ export class RequestHeaders {
   #protocol: Headers = {}
   /** Headers of every POST: built again when a header of the protocol or the credential changes. */
   #post: Headers | undefined
-  /** The credential in `#post`. */
   #postCredential: string | undefined
 
   /** `configured`: names in any case; headers of the protocol and the credential replace them. */

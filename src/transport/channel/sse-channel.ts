@@ -187,7 +187,6 @@ export class SseChannel implements Channel, Recipient {
     }
   }
 
-  /** A message of the stream. */
   receive(message: Envelope): void {
     if (message.kind === 'response' && message.id !== undefined) {
       this.#answersCall = this.#pending.get(message.id)?.isCall === true

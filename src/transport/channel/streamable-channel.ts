@@ -149,10 +149,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
     this.#endIfExpired()
   }
 
-  /**
-   * Opens the standalone GET stream and keeps it open; resolves with whether the server offers one. A lost session ends the channel
-   * with `session_expired`.
-   */
+  /** Opens and keeps the standalone GET stream; false: the server offers none. A lost session ends the channel. */
   openStream(): Promise<boolean> {
     if (this.#closing !== undefined) return Promise.resolve(false)
     if (this.#stream === undefined) {

@@ -37,7 +37,7 @@ test('B250 a caller whose catalog was dropped calls, lists and watches as before
   const told: string[] = []
   const watching = { principal: 'ann', scope: EVERYTHING, revision: '2026-07-28', capabilities: {} } as Caller
   const listener = { changed: (list: ChangedList) => void told.push(list) }
-  feed.watch(watching, listener)
+  feed.watchers.watch(watching, listener)
   const before = dropped()
   for (const times of [1, 2]) {
     expect(await bob.call('tools/list')).toMatchObject(LISTED)
@@ -48,7 +48,7 @@ test('B250 a caller whose catalog was dropped calls, lists and watches as before
   await bob.call('tools/list')
   gateway.running.gateway.apply(gateway.running.configuration.gateway)
   expect(told).toEqual([])
-  feed.unwatch(listener)
+  feed.watchers.unwatch(listener)
   expect(gateway.fake('a').all('server/discover')).toHaveLength(2)
 })
 

@@ -47,7 +47,10 @@ test('a call of the command line has one number in the audit log and in the capt
 
 test('a name that no host sees: the error says what to type instead', async () => {
   await using cli = await commandLine()
-  await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n  b: ${cli.fake().replace(/ ?}$/, ', filter: { deny: [add] } }')}\n`)
+  await cli.write(
+    'trunkline.yaml',
+    `servers:\n  a: ${cli.fake()}\n  b: ${cli.fake().replace(/ ?}$/, ', filter: { deny: [add] } }')}\n`,
+  )
   const errorOf = async (name: string): Promise<string> => (await cli.here('call', name, 'text=x')).errors.join('\n')
   expect(await errorOf('echo')).toBe('echo: Unknown tool: echo; did you mean a__echo, b__echo?')
   expect(await errorOf('x__echo')).toBe('x__echo: Unknown tool: x__echo; did you mean a__echo, b__echo?')

@@ -20,7 +20,7 @@ const logWith = (): { log: EventLog; ids: string[] } => {
   const limits = new LimitCounts({ warn: () => undefined })
   const budget = new EventBudget(() => 10_000, limits)
   const log = new EventLog(
-    { maxEvents: 8, maxEventBytes: 1_000, maxSessionEventBytes: 2_000, maxEventAgeMs: 1_000 },
+    () => ({ maxEvents: 8, maxEventBytes: 1_000, maxSessionEventBytes: 2_000, maxEventAgeMs: 1_000 }),
     budget,
     limits,
   )

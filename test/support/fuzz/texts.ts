@@ -207,8 +207,8 @@ const challenge: Target = {
     if (!/\bbearer\b/i.test(text)) same(values, [])
     for (const value of values) must(value.length <= 2_048, 'no value is longer than its bound')
     if (values.some((value) => value.length > ESCAPED_ROOM)) return
-    const { resourceMetadata, scope, error } = read
-    const members = Object.entries({ resource_metadata: resourceMetadata, scope, error }).flatMap(([name, value]) =>
+    const { resourceMetadata, scope } = read
+    const members = Object.entries({ resource_metadata: resourceMetadata, scope }).flatMap(([name, value]) =>
       value === undefined ? [] : [`${name}=${quoted(value)}`],
     )
     same(readChallenge(`Bearer ${members.join(', ')}`), read)

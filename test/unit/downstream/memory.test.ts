@@ -102,20 +102,6 @@ describe('lists', () => {
     memory.confirmInventory(server(), OTHER)
     expect([recordOf()['savedAt'], toolsOf(open().inventory(server()))]).toEqual([first + HOUR, ['t']])
   })
-
-  test('of the first version have no findings and pins without definitions', () => {
-    const memory = open()
-    memory.keepInventory(server(), INVENTORY)
-    memory.keepPins(server(), { t: { digest: 'd' } })
-    const { inventory, ...record } = recordOf()
-    write({
-      ...record,
-      inventory: { ...(inventory as object), findings: undefined },
-      pins: { t: 'd', u: { digest: 'e', definition: 'f' } },
-    })
-    expect(open().inventory(server())?.findings).toEqual([])
-    expect(open().pins(server())).toEqual({ t: { digest: 'd' }, u: { digest: 'e', definition: 'f' } })
-  })
 })
 
 test.each<[string, (record: Record<string, unknown>) => unknown]>([

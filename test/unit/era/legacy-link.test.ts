@@ -32,7 +32,7 @@ const answering =
 /** A link on a pipe to a server that answers as said; `undefined`: not at all. */
 const linkTo = async (server: Server = answering(), isBegun = true, limits = LIMITS) => {
   const { connection, handlers, sent, told, receive } = await serveConnection(server)
-  const link = new LegacyLink(connection, handlers, limits)
+  const link = new LegacyLink(connection, handlers, () => limits)
   const begin = (more: object = {}, position = HERE) => link.initialize({ roots: {} }, { identity: IDENTITY, ...more }, position)
   if (isBegun) await begin()
   const handle = async (call: Call): Promise<object> => {

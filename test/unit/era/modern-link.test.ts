@@ -34,7 +34,7 @@ const linkTo = async (
     about,
     { identity: IDENTITY, declared: { roots: {} }, usesClientCredentials },
     handlers,
-    LIMITS,
+    () => LIMITS,
   )
   const handle = async (call: Call): Promise<object> => {
     const { result, ...outcome } = await link.handle(call)

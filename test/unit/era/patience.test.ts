@@ -35,7 +35,7 @@ const begin = async (sweeper: Sweeper, call = callOf()) => {
     vendor: ignore,
     elicitationComplete: ignore,
   }
-  const link = new LegacyLink(connection, { ...told, ask, violation: ignore }, LIMITS)
+  const link = new LegacyLink(connection, { ...told, ask, violation: ignore }, () => LIMITS)
   let end = ''
   link.handle(call).catch((error: Error) => (end = error.message))
   const { receive } = await events.promise.then((given) => ({ receive: given.receive.bind(given) }))

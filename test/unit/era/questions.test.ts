@@ -266,10 +266,9 @@ describe('an answer', () => {
   })
 
   test('is asked for by key, with the params of its question', () => {
-    const answer = (): void => undefined
     const requests = inputRequests([
-      ['a', { question: { method: ELICIT, params: Payload.of({ message: 'm' }) }, answer }],
-      ['b', { question: { method: ROOTS, params: undefined }, answer }],
+      ['a', { question: { method: ELICIT, params: Payload.of({ message: 'm' }) } }],
+      ['b', { question: { method: ROOTS, params: undefined } }],
     ])
     expect(JSON.parse(Buffer.concat([requests].flat(2)).toString())).toEqual({
       a: { method: ELICIT, params: { message: 'm' } },

@@ -12,7 +12,7 @@ const makeLogs = (maxBytes: number) => {
   const limits = new LimitCounts({ warn: (_, message) => told.push(message) })
   const budget = new EventBudget(() => maxBytes, limits)
   const dropped = (): number => limits.all.find(({ option }) => option === 'listen.limits.event_log')?.count ?? 0
-  return { budget, told, dropped, open: () => new EventLog(LIMITS, budget, limits) }
+  return { budget, told, dropped, open: () => new EventLog(() => LIMITS, budget, limits) }
 }
 /** How many events of a stream can be replayed. */
 const kept = (log: EventLog, name: string): number | undefined => log.after(`${name}-0`)?.events.length
@@ -60,7 +60,7 @@ test('what a session kept is free again when it ends, and when a stream is forgo
 
 test('B202 of a stream over its limit, progress that was overtaken goes first, then the oldest event', () => {
   const limits = new LimitCounts({ warn: () => undefined })
-  const log = new EventLog({ ...LIMITS, maxEvents: 4 }, new EventBudget(() => 1_000, limits), limits)
+  const log = new EventLog(() => ({ ...LIMITS, maxEvents: 4 }), new EventBudget(() => 1_000, limits), limits)
   const stream = log.open()
   const keep = (text: string, key?: string): string => log.append(stream, [Buffer.from(text)], key)
   const first = keep('start')

@@ -10,7 +10,7 @@ const MAX_AGE_MS = 60_000
 const openLog = (stored?: StoredEvents): EventLog => {
   const limits = new LimitCounts({ warn: () => undefined })
   const bounds = { maxEvents: 100, maxEventBytes: 10_000, maxSessionEventBytes: 10_000, maxEventAgeMs: MAX_AGE_MS }
-  return new EventLog(bounds, new EventBudget(() => 100_000, limits), limits, stored)
+  return new EventLog(() => bounds, new EventBudget(() => 100_000, limits), limits, stored)
 }
 
 test('a stream that has ended is known until it is too old, and then not at all, however little was on it', () => {

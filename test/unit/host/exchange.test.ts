@@ -36,7 +36,7 @@ const makeExchange = () => {
     request,
     streamAfterMs: 0,
     pollAfterMs: Infinity,
-    log: new EventLog(DEFAULT_HOST_LIMITS, new EventBudget(() => 1e6, counts), counts),
+    log: new EventLog(() => DEFAULT_HOST_LIMITS, new EventBudget(() => 1e6, counts), counts),
     primes: false,
     onDone: () => undefined,
     challenge: undefined,

@@ -34,7 +34,6 @@ const makeRunning = (id: string, exchange: Partial<Exchange> = {}) => {
     listenerExchange: channel,
     abort: new Cancellation(),
     fail: vi.fn(),
-    method: 'tools/call',
     bytes: 7,
     isOver: false,
     questions: undefined,

@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers())
 
 test('B202 as many events as a session may have are kept for another replica, each on a stream of its own as well', async () => {
   const store = new MemoryStore()
-  const events = new StoredEvents(store, 'session', { limits: LIMITS, mayWrite: () => true })
+  const events = new StoredEvents(store, 'session', { limits: () => LIMITS, mayWrite: () => true })
   const names = Array.from({ length: 12 }, (_, at) => `s${at}`)
   for (const name of names) {
     events.opened(name, { id: '1', method: 'tools/call' })
@@ -25,7 +25,7 @@ test('B202 as many events as a session may have are kept for another replica, ea
 test('B202 events of a replica that another one may have replaced are not written among the events of that one', async () => {
   const store = new MemoryStore()
   let isLeased = true
-  const events = new StoredEvents(store, 'session', { limits: LIMITS, mayWrite: () => isLeased })
+  const events = new StoredEvents(store, 'session', { limits: () => LIMITS, mayWrite: () => isLeased })
   const append = async (stream: string, text: string): Promise<void> => {
     events.appended(stream, 0, [Buffer.from(text)], text.length, undefined)
     await vi.runAllTimersAsync()
@@ -48,7 +48,7 @@ test('B202 events of a replica that another one may have replaced are not writte
 
 test('B202 a stream with more events than are kept still names its request, so that another replica can end it', async () => {
   const store = new MemoryStore()
-  const events = new StoredEvents(store, 'session', { limits: LIMITS, mayWrite: () => true })
+  const events = new StoredEvents(store, 'session', { limits: () => LIMITS, mayWrite: () => true })
   const of = { id: '"a"', method: 'tools/call' }
   events.opened('1', of)
   for (let at = 0; at < 30; at++) {
@@ -65,7 +65,7 @@ test('B202 listen.limits.session_event_bytes is the size of the copy as well, an
   const store = new MemoryStore()
   const limits = { ...LIMITS, maxEvents: 100, maxSessionEventBytes: 2_000 }
   const write = async (stream: string, count: number): Promise<void> => {
-    const events = new StoredEvents(store, 'session', { limits, mayWrite: () => true })
+    const events = new StoredEvents(store, 'session', { limits: () => limits, mayWrite: () => true })
     events.opened(stream, undefined)
     for (let at = 0; at < count; at++) {
       const text = `${at} ${'é'.repeat(100)}`

@@ -18,6 +18,7 @@ import type { Challenge } from '../../../auth/inbound/protected-resource.ts'
 import { serverKeyAt } from '../../../auth/inbound/server-endpoints.ts'
 import { digestOf } from '../../../auth/inbound/static-tokens.ts'
 import type { HeadNotes, HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
+import { reportRefused } from '../../denials.ts'
 import type { ListenerContext } from '../../listener-context.ts'
 import { asError } from '../../../values/as-error.ts'
 import { lazily } from '../../../values/lazily.ts'
@@ -120,7 +121,7 @@ export class Guard {
     const document = this.resource?.documentAt(path)
     const isRelayed = this.#relaysMetadata && path === ISSUER_METADATA
     if (document === undefined && !isRelayed) {
-      this.#context.denied?.({ reason: 'path', status: 404, path, client: request.client })
+      reportRefused(this.#context, request, 'path', 404)
       request.reply(404, {})
     } else if (request.method !== 'GET') request.reply(405, { Allow: 'GET' })
     else if (document === undefined) this.#relayMetadata(request)
@@ -148,13 +149,7 @@ export class Guard {
     } catch (error) {
       const status = error instanceof VerifierBusy ? 429 : 503
       this.#log.unverified(asError(error))
-      this.#context.denied?.({
-        reason: 'overloaded',
-        status,
-        path: request.path,
-        client: request.client,
-        detail: 'the token could not be verified',
-      })
+      reportRefused(this.#context, request, 'overloaded', status, { detail: 'the token could not be verified' })
       request.reply(status, SOON)
       return undefined
     }
@@ -178,9 +173,10 @@ export class Guard {
         return this.#refuse(request, 401, 'invalid_token', undefined, identity.principal)
       this.#subjects.remember(identity.principal, token)
     }
-    if (identity.scopes === undefined || this.#scopes.size === 0) return admitted
+    const { scopes } = identity
+    if (scopes === undefined || this.#scopes.size === 0) return admitted
     const required = this.#scopesAt(request.path)
-    if (required.every((scope) => includes(identity.scopes, scope))) return admitted
+    if (required.every((scope) => includes(scopes, scope))) return admitted
     return this.#refuse(request, 403, 'insufficient_scope', required, identity.principal)
   }
 
@@ -200,14 +196,7 @@ export class Guard {
   ): undefined {
     const { path } = request
     this.#context.log.debug({ path, status, error, client: request.client }, 'a request was refused')
-    this.#context.denied?.({
-      reason: REASONS[status],
-      status,
-      path,
-      client: request.client,
-      ...(principal !== undefined && { principal }),
-      detail: error ?? 'no token',
-    })
+    reportRefused(this.#context, request, REASONS[status], status, { principal, detail: error ?? 'no token' })
     const challenge = this.resource?.challenge(request.path, { error, scopes }) ?? plainChallenge(error)
     const body = { error: error ?? 'invalid_token', error_description: TEXTS[error ?? 'invalid_token'] }
     request.reply(status, { ...JSON_BODY, 'WWW-Authenticate': challenge }, [Buffer.from(JSON.stringify(body))])
@@ -216,14 +205,7 @@ export class Guard {
 
   /** Refuses without a challenge, since signing in again would give the same result. */
   #refuseUnmapped(request: HttpRequest, principal: string): undefined {
-    this.#context.denied?.({
-      reason: 'forbidden',
-      status: 403,
-      principal,
-      path: request.path,
-      client: request.client,
-      detail: 'no rule of auth.map holds',
-    })
+    reportRefused(this.#context, request, 'forbidden', 403, { principal, detail: 'no rule of auth.map holds' })
     request.reply(403, JSON_BODY, [Buffer.from(UNMAPPED)])
     return undefined
   }
@@ -240,7 +222,7 @@ export class Guard {
 }
 
 /** Whether the granted scopes include `scope`. The write scope of a server includes its read scope. */
-const includes = (granted: readonly string[] = NO_SCOPES, scope: string): boolean =>
+const includes = (granted: readonly string[], scope: string): boolean =>
   granted.includes(scope) || (serverOfScope(scope) !== undefined && granted.includes(`${scope}:write`))
 
 /** Returns the token of an `Authorization` header; `undefined`: no header, or another scheme. */

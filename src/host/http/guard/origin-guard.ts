@@ -8,6 +8,7 @@ import { Throttle } from '../../../time/throttle.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { errorMessage, errorObject } from '../../../wire/message/message.ts'
 import { JSON_TYPE } from '../../response/exchange.ts'
+import { reportRefused } from '../../denials.ts'
 import type { ListenerContext } from '../../listener-context.ts'
 import { isAllowedHost, isAllowedOrigin } from './origins.ts'
 import type { OriginRules } from './origins.ts'
@@ -37,7 +38,7 @@ export class OriginGuard {
     const refused = findRefused(request, rules, checksHost)
     if (refused === undefined) return false
     this.#log(refused, request.path)
-    this.#context.denied?.({ reason: 'origin', status: 403, path: request.path, client: request.client, detail: refused.text })
+    reportRefused(this.#context, request, 'origin', 403, { detail: refused.text })
     request.reply(403, JSON_TYPE, errorMessage(undefined, errorObject(-32600, refused.text)))
     return true
   }

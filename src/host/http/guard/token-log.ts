@@ -1,11 +1,8 @@
-/**
- * Log lines about refused tokens: one per cause and minute, because anyone can send any number of tokens. Further refusals are counted, and
- * logged at level `debug`.
- */
+/** Log lines about refused tokens, which anyone can send: one per cause and minute. Further ones are counted, at `debug`. */
 import { IssuerUnreachable } from '../../../auth/inbound/issuer.ts'
 import type { TokenRefusal } from '../../../auth/token-refusal.ts'
 import { Throttle } from '../../../time/throttle.ts'
-import type { Log } from '../../listener-context.ts'
+import type { Log } from '../../../values/log.ts'
 
 const PERIOD_MS = 60_000
 export class TokenLog {

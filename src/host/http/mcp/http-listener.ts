@@ -1,6 +1,4 @@
-/**
- * `/mcp` and `/servers/<key>/mcp`: both eras on one URL. Checks have the order and the statuses of BRIDGING 5.1; comments name its rows.
- */
+/** `/mcp` and `/servers/<key>/mcp`: both eras on one URL. Comments name the rows of BRIDGING 5.1, the order of the checks. */
 import { isModern } from '../../../era/host/modern-host.ts'
 import { Cancellation } from '../../../rpc/cancellation.ts'
 import type { Sweeper } from '../../../rpc/sweeper.ts'
@@ -96,9 +94,9 @@ export class HttpListener {
   #post(routed: RoutedRequest): void {
     const { request } = routed
     const { limits } = this.#context.options
-    if (!carriesJson(request)) return refuse(this.#context, routed, 415, -32600, 'Content-Type must be application/json')
+    if (!carriesJson(request)) return refuse(this.#context, routed, 415, 'Content-Type must be application/json')
     if (!accepts(request, JSON_BODY) || !accepts(request, EVENTS))
-      return refuse(this.#context, routed, 406, -32600, 'Accept must list application/json and text/event-stream')
+      return refuse(this.#context, routed, 406, 'Accept must list application/json and text/event-stream')
     if (this.#isDraining) return refuseWithoutBody(this.#context, routed, 503, { 'Retry-After': '1', Connection: 'close' })
     request.readBody(limits.maxBodyBytes, (body, start) => {
       if (!Buffer.isBuffer(body)) return refuseBody(this.#context, routed, body, start, this.#legacy.sessionOf(routed))
@@ -142,7 +140,7 @@ export class HttpListener {
 
   #modern(message: Envelope, routed: RoutedRequest): void {
     const { request, principal, scope, facts, untilMs, challenge } = routed
-    if (message.kind === 'response') return refuse(this.#context, routed, 400, -32600, 'a modern host sends no responses')
+    if (message.kind === 'response') return refuse(this.#context, routed, 400, 'a modern host sends no responses')
     const origin = { principal, scope, facts, headers: request.headers(), isAdmitted: true, pipe: undefined }
     if (message.kind === 'notification') {
       receiveModern(message, origin, this.#context)

@@ -7,7 +7,7 @@ import { Failure } from '../../../wire/message/failure.ts'
 import { readEnds } from '../../../wire/message/message-ends.ts'
 import { errorMessage, errorObject } from '../../../wire/message/message.ts'
 import { reached } from '../../limits/admission.ts'
-import { reportDenied } from '../../denials.ts'
+import { reportDenied, reportRefused } from '../../denials.ts'
 import { JSON_TYPE } from '../../response/exchange.ts'
 import { errorReply } from '../../response/respond.ts'
 import type { Failed } from '../../response/respond.ts'
@@ -40,15 +40,12 @@ export const streamDelayMs = (streamAfterMs: number, { granted }: Scope): number
 /** Whether the body is JSON. A web page cannot send JSON to another origin without a preflight (T-02). */
 export const carriesJson = (request: HttpRequest): boolean => mediaType(request.header('content-type')) === JSON_BODY
 
-/**
- * Refuses an encoded body before it is read: a body that only some parsers on the path decode would be two different requests. True: the
- * request was answered.
- */
+/** Refuses an encoded body, which not all parsers on the path may decode. True: the request was answered. */
 export const refuseEncoded = (context: Pick<ListenerContext, 'denied'>, request: HttpRequest): boolean => {
   const encoding = request.method === 'POST' ? request.header('content-encoding') : undefined
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return false
   const text = 'a body with Content-Encoding is not taken: send it as it is'
-  context.denied?.({ reason: 'invalid', status: 415, path: request.path, client: request.client, detail: text })
+  reportRefused(context, request, 'invalid', 415, { detail: text })
   request.reply(415, { ...JSON_TYPE, 'Accept-Encoding': 'identity' }, errorMessage(undefined, errorObject(-32600, text)))
   return true
 }
@@ -97,7 +94,7 @@ export const refuseBody = (
   context.limits.hit('listen.limits.max_body')
   const text = `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`
   if (start !== undefined) session?.refusedPart(readEnds(start), text)
-  refuse(context, routed, 413, -32600, text)
+  refuse(context, routed, 413, text)
 }
 
 /** Refuses a body that is not a valid message with 400. Rethrows errors other than `EnvelopeError`. */
@@ -112,18 +109,17 @@ export const refuseMessage = (
   routed.request.reply(400, JSON_TYPE, errorMessage(error.id, errorObject(error.code, error.message)))
 }
 
-/** Answers with a JSON-RPC error, and reports the denial. */
+/** Answers with the JSON-RPC error of an invalid request, and reports the denial. */
 export const refuse = (
   context: Pick<ListenerContext, 'denied'>,
   routed: RoutedRequest,
   status: number,
-  code: number,
   text: string,
   message?: Envelope,
 ): void => {
   const id = message?.kind === 'request' ? message.id : undefined
   reportDenied(context, routed, status, text, message)
-  routed.request.reply(status, JSON_TYPE, errorMessage(id, errorObject(code, text)))
+  routed.request.reply(status, JSON_TYPE, errorMessage(id, errorObject(-32600, text)))
 }
 
 /** Answers without a body, and reports the denial. */

@@ -1,6 +1,4 @@
-/**
- * Requests of legacy hosts over Streamable HTTP: sessions, their streams, and the resumption of streams. Row numbers are of BRIDGING 5.1.
- */
+/** Requests of legacy hosts over Streamable HTTP: sessions, streams, resumption. Row numbers are of BRIDGING 5.1. */
 import { readInitialize } from '../../../era/host/legacy-host.ts'
 import type { Introduction } from '../../../era/host/legacy-host.ts'
 import { isSameEndpoint, Refusal } from '../../../rpc/call.ts'
@@ -18,10 +16,11 @@ import { accepts, EVENTS, refuse, refuseBusy, refuseWithoutBody, streamDelayMs }
 import type { RoutedRequest } from './routed-request.ts'
 import { EventBudget } from '../../response/event-budget.ts'
 import { EventLog } from '../../response/event-log.ts'
-import type { EventLogLimits, ResumedStream } from '../../response/event-log.ts'
+import type { ResumedStream } from '../../response/event-log.ts'
 import { StoredEvents } from '../../response/stored-events.ts'
 import { JSON_TYPE, PostExchange } from '../../response/exchange.ts'
 import type { ListenerContext } from '../../listener-context.ts'
+import type { HostLimits } from '../../options.ts'
 import { announceChanges, receiveLegacy, restoreSettings, serveLegacy } from '../../legacy.ts'
 import { errorReply } from '../../response/respond.ts'
 import { Session } from '../../session/session.ts'
@@ -55,18 +54,15 @@ export class SessionRequests {
   readonly #keepSettings: NonNullable<Session['onSet']> = (settings, { id }) => this.#context.sessionIds.keep(id, settings)
   /** Limit of the event logs of all sessions. */
   readonly #budget: EventBudget
-  readonly #eventLimits: EventLogLimits
+  /** Read each time, since a reload changes them for open sessions, too. */
+  readonly #limits: () => HostLimits
   #nextPost = 0
 
   constructor(context: ListenerContext) {
     this.#context = context
-    this.sessions = new Sessions(
-      () => context.options.limits,
-      context.limits,
-      ({ id }) => context.sessionIds.end(id),
-    )
-    this.#eventLimits = eventLimitsNow(() => context.options.limits)
-    this.#budget = new EventBudget(() => context.options.limits.maxTotalEventBytes, context.limits)
+    this.#limits = () => context.options.limits
+    this.sessions = new Sessions(this.#limits, context.limits, ({ id }) => context.sessionIds.end(id))
+    this.#budget = new EventBudget(() => this.#limits().maxTotalEventBytes, context.limits)
   }
 
   /** Closes sessions that another replica took over while this one could not be reached. Rejects with `StoreDown`. */
@@ -135,10 +131,7 @@ export class SessionRequests {
     return id === undefined ? undefined : this.sessions.find(id, principal)?.session
   }
 
-  /**
-   * Serves a batch (row 8), once its session is found (rows 9 and 10). False: the body is not an array. Throws `EnvelopeError` for a batch
-   * that is refused as a whole.
-   */
+  /** Serves a batch (rows 8 to 10). False: not an array. Throws `EnvelopeError` for a batch that is refused as a whole. */
   batch(routed: RoutedRequest, body: Buffer): boolean {
     if (!isBatch(body)) return false
     const { request } = routed
@@ -156,7 +149,7 @@ export class SessionRequests {
   /** Opens the standalone stream, or resumes one. */
   get(routed: RoutedRequest): void {
     const { request } = routed
-    if (!accepts(request, EVENTS)) return refuse(this.#context, routed, 406, -32600, 'Accept must list text/event-stream')
+    if (!accepts(request, EVENTS)) return refuse(this.#context, routed, 406, 'Accept must list text/event-stream')
     if (request.header('mcp-session-id') === undefined && isModernVersion(request))
       return refuseWithoutBody(this.#context, routed, 405, { Allow: 'POST' })
     const entry = this.#session(routed)
@@ -205,7 +198,7 @@ export class SessionRequests {
     const { request } = routed
     if (request.header('mcp-session-id') === undefined) {
       const text = `Mcp-Session-Id is missing: ${howToBegin(this.#context.options.revisions)}`
-      refuse(this.#context, routed, 400, -32600, text, message)
+      refuse(this.#context, routed, 400, text, message)
       return undefined
     }
     const entry = this.#find(routed)
@@ -214,7 +207,7 @@ export class SessionRequests {
     if (entry === undefined) {
       reportDenied(this.#context, routed, 404, GONE, message)
       request.reply(404, JSON_TYPE, GONE_BODY)
-    } else if (!isSupported) refuse(this.#context, routed, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
+    } else if (!isSupported) refuse(this.#context, routed, 400, `unsupported MCP-Protocol-Version "${version}"`, message)
     else return entry
     return undefined
   }
@@ -235,8 +228,8 @@ export class SessionRequests {
     session.setAccess(scope, facts)
     const { store } = this.#context
     const mayWrite = (): boolean => this.#isLeased
-    const stored = store && new StoredEvents(store, digestOf(id), { limits: this.#eventLimits, mayWrite })
-    session.log = new EventLog(this.#eventLimits, this.#budget, this.#context.limits, stored)
+    const stored = store && new StoredEvents(store, digestOf(id), { limits: this.#limits, mayWrite })
+    session.log = new EventLog(this.#limits, this.#budget, this.#context.limits, stored)
     const entry = this.sessions.add(session, untilMs)
     session.onSet = this.#keepSettings
     announceChanges(session, this.#context)
@@ -277,10 +270,7 @@ export class SessionRequests {
     }
   }
 
-  /**
-   * Continues a stream of an earlier process, whose events are not kept, with new events. One stream only: a host may resume those of its
-   * lost requests, too, and they would replace each other.
-   */
+  /** Continues a stream of an earlier process without its events. One only: several would replace each other. */
   #continue(entry: HttpSession, routed: RoutedRequest, lastEventId: string): void {
     const [name = ''] = lastEventId.split('-', 1)
     const { stream } = entry
@@ -290,7 +280,7 @@ export class SessionRequests {
 
   #refuseResumption(routed: RoutedRequest): void {
     const text = `that event is no longer stored (${EVENT_LIMITS}): the stream cannot be resumed`
-    refuse(this.#context, routed, 400, -32600, text)
+    refuse(this.#context, routed, 400, text)
   }
 
   /** Opens the standalone stream, for messages that belong to no request. It replaces an earlier one. `resumed`: what the log has of it. */
@@ -331,22 +321,6 @@ export class SessionRequests {
     else post.resume(events)
   }
 }
-
-/** The current limits: a reload changes them for open sessions, too. */
-const eventLimitsNow = (now: () => EventLogLimits): EventLogLimits => ({
-  get maxEvents() {
-    return now().maxEvents
-  },
-  get maxEventBytes() {
-    return now().maxEventBytes
-  },
-  get maxSessionEventBytes() {
-    return now().maxSessionEventBytes
-  },
-  get maxEventAgeMs() {
-    return now().maxEventAgeMs
-  },
-})
 
 const isModernVersion = (request: HttpRequest): boolean => {
   const version = request.header('mcp-protocol-version')

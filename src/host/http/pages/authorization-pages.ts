@@ -11,7 +11,8 @@
 import type { AuthorizationProxy } from '../../../auth/inbound/authorization-proxy.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { cleanMessage } from '../../../wire/protocol/label.ts'
-import type { ListenerContext, Log } from '../../listener-context.ts'
+import { reportRefused } from '../../denials.ts'
+import type { ListenerContext } from '../../listener-context.ts'
 import { asError } from '../../../values/as-error.ts'
 import { BrowserMarks } from './browser-marks.ts'
 import { pageHeaders } from './page.ts'
@@ -28,13 +29,11 @@ const EXPIRED = 'This page has expired. Go back to your application and try agai
 const UNAVAILABLE = 'You cannot be signed in now: the authorization server of Trunkline cannot be used.'
 
 export interface AuthorizationSource {
+  readonly context: Pick<ListenerContext, 'denied' | 'log'>
   /** `undefined`: no registration proxy is configured. */
   readonly proxy: () => Promise<AuthorizationProxy> | undefined
   /** The proxy's issuer identifier: origin and path under which hosts reach the gateway. */
   readonly issuer: () => string
-  readonly log: Log
-  /** Called for refused requests; `undefined`: no audit log. */
-  readonly denied: () => ListenerContext['denied']
 }
 
 export class AuthorizationPages {
@@ -159,13 +158,13 @@ export class AuthorizationPages {
       if (status >= 400) this.#denied(request, status, 'a token request of a host')
       this.#json(request, status, answer)
     } catch (error) {
-      this.#source.log.warn({ reason: asError(error).message }, 'the authorization server gave no token to a host')
+      this.#source.context.log.warn({ reason: asError(error).message }, 'the authorization server gave no token to a host')
       this.#json(request, 503, { error: 'temporarily_unavailable' }, { ...JSON_BODY, 'Retry-After': '2' })
     }
   }
 
   #failed(request: HttpRequest, error: unknown): void {
-    this.#source.log.warn({ reason: asError(error).message }, 'a host could not be authorized')
+    this.#source.context.log.warn({ reason: asError(error).message }, 'a host could not be authorized')
     this.#message(request, 502, UNAVAILABLE)
   }
 
@@ -178,9 +177,9 @@ export class AuthorizationPages {
     request.reply(status, PAGE_HEADERS, [Buffer.from(messagePage(text))])
   }
 
-  #denied({ path, client }: HttpRequest, status: number, detail?: string): void {
+  #denied(request: HttpRequest, status: number, detail?: string): void {
     const reason = status === 404 ? 'path' : status === 403 ? 'forbidden' : 'invalid'
-    this.#source.denied()?.({ reason, status, path, client, ...(detail !== undefined && { detail }) })
+    reportRefused(this.#source.context, request, reason, status, { detail })
   }
 }
 

@@ -12,13 +12,14 @@ import type { BrowserSignIn, PendingIdentity } from '../../../auth/inbound/brows
 import { IssuerUnreachable } from '../../../auth/inbound/issuer.ts'
 import { clientMetadata } from '../../../auth/oauth/registration.ts'
 import { SIGN_IN_TTL_MS } from '../../../auth/oauth/sign-ins.ts'
-import type { SignIn, SignIns } from '../../../auth/oauth/sign-ins.ts'
+import type { SignIn } from '../../../auth/oauth/sign-ins.ts'
 import { SHARED_PRINCIPAL } from '../../../rpc/call.ts'
 import type { DenialReason } from '../../../rpc/record.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { cleanMessage } from '../../../wire/protocol/label.ts'
 import { Failure } from '../../../wire/message/failure.ts'
-import type { ListenerContext, Log } from '../../listener-context.ts'
+import { reportRefused } from '../../denials.ts'
+import type { ListenerContext } from '../../listener-context.ts'
 import { BrowserMarks, isEqual } from './browser-marks.ts'
 import { pageHeaders } from './page.ts'
 import { messagePage, otherAccountPage, questionPage } from './sign-in-html.ts'
@@ -40,7 +41,7 @@ const UNAVAILABLE =
 const GONE = 'This link has expired. Go back to your application and try again.'
 
 export interface ConnectSource {
-  readonly signIns: SignIns
+  readonly context: Pick<ListenerContext, 'denied' | 'log' | 'signIns'>
   /** `undefined`: browsers reach the gateway at a bound address. */
   readonly publicUrl: () => string | undefined
   /** Resolves with the principal of a token; `undefined`: no authentication, and all callers are the shared principal. */
@@ -49,9 +50,6 @@ export interface ConnectSource {
   readonly origin: () => Promise<string>
   /** Resolves with the issuer at which the owner of a principal signs in; `undefined`: the page asks for a token. */
   readonly signInOf: (principal: string) => Promise<BrowserSignIn | undefined>
-  readonly log: Log
-  /** Called for refused requests; `undefined`: no audit log. */
-  readonly denied: () => ListenerContext['denied']
 }
 
 /** A pending sign-in at the callers' issuer. */
@@ -103,7 +101,7 @@ export class ConnectPages {
   }
 
   async #ask(request: HttpRequest, id: string): Promise<void> {
-    const signIn = this.#source.signIns.find(id)
+    const signIn = this.#source.context.signIns.find(id)
     if (signIn === undefined) return this.#message(request, 404, GONE)
     const browser = this.#marks.of(request) ?? this.#marks.make()
     const asksProof = this.#source.principalOf() !== undefined
@@ -117,7 +115,7 @@ export class ConnectPages {
 
   #consent(request: HttpRequest, id: string): void {
     request.readBody(MAX_FORM_BYTES, (body) => {
-      const signIn = this.#source.signIns.find(id)
+      const signIn = this.#source.context.signIns.find(id)
       const browser = this.#marks.of(request)
       const form = new URLSearchParams(body?.toString())
       if (signIn === undefined) return this.#message(request, 404, GONE)
@@ -163,7 +161,7 @@ export class ConnectPages {
     const browser = this.#marks.of(request)
     if (found === undefined || browser === undefined || found.browser !== browser) return this.#message(request, 400, GONE)
     this.#identifying.delete(state)
-    const signIn = found.untilMs > performance.now() ? this.#source.signIns.find(found.id) : undefined
+    const signIn = found.untilMs > performance.now() ? this.#source.context.signIns.find(found.id) : undefined
     if (signIn === undefined) return this.#message(request, 400, GONE)
     try {
       const principal = await found.at.finish(found.pending, answer)
@@ -185,7 +183,7 @@ export class ConnectPages {
     try {
       // The link may have been forwarded: the person must be its principal (B248).
       if (!(await isOwner())) return this.#message(request, 403, NOT_YOURS)
-      const url = await this.#source.signIns.begin(id, browser, documentAt)
+      const url = await this.#source.context.signIns.begin(id, browser, documentAt)
       if (url === undefined) return this.#message(request, 404, GONE)
       request.reply(303, { ...PAGE_HEADERS, Location: url })
     } catch (error) {
@@ -196,9 +194,9 @@ export class ConnectPages {
   async #callback(request: HttpRequest): Promise<void> {
     if (request.method !== 'GET') return this.#refuse(request, 405, { Allow: 'GET' })
     try {
-      const signIn = await this.#source.signIns.finish(new URLSearchParams(request.query), this.#marks.of(request))
+      const signIn = await this.#source.context.signIns.finish(new URLSearchParams(request.query), this.#marks.of(request))
       if (signIn === undefined) return this.#message(request, 400, GONE)
-      this.#source.log.info({ server: signIn.displayName, principal: signIn.principal }, 'signed in')
+      this.#source.context.log.info({ server: signIn.displayName, principal: signIn.principal }, 'signed in')
       this.#message(request, 200, `Signed in to ${cleanMessage(signIn.displayName)}. You can close this window.`)
     } catch (error) {
       this.#failed(request, error, 'Signing in did not work. Go back to your application and try again.')
@@ -208,7 +206,7 @@ export class ConnectPages {
   /** Logs the reason and shows `text`: the reason contains texts of an authorization server that is not trusted. */
   #failed(request: HttpRequest, error: unknown, text: string): void {
     const reason = error instanceof Failure || error instanceof IssuerUnreachable ? error.message : String(error)
-    this.#source.log.warn({ reason }, 'a sign-in failed')
+    this.#source.context.log.warn({ reason }, 'a sign-in failed')
     const isUnavailable = error instanceof IssuerUnreachable || (error instanceof Failure && error.kind === 'unreachable')
     this.#message(request, 502, isUnavailable ? UNAVAILABLE : text)
   }
@@ -220,13 +218,8 @@ export class ConnectPages {
 
   /** Reports a denial without the id of the link, which must stay secret. */
   #denied({ path, client }: HttpRequest, status: number, detail?: string): void {
-    this.#source.denied()?.({
-      reason: REASONS[status] ?? 'invalid',
-      status,
-      path: path === CALLBACK || path === IDENTITY ? path : '/connect',
-      client,
-      ...(detail !== undefined && { detail }),
-    })
+    const shown = path === CALLBACK || path === IDENTITY ? path : '/connect'
+    reportRefused(this.#source.context, { path: shown, client }, REASONS[status] ?? 'invalid', status, { detail })
   }
 
   #message(request: HttpRequest, status: number, text: string): void {

@@ -12,6 +12,7 @@ import type { Identity } from '../../../auth/identity.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { cleanMessage } from '../../../wire/protocol/label.ts'
 import type { ServerCard } from '../../../catalog/server-card.ts'
+import { reportRefused } from '../../denials.ts'
 import type { ConnectGuide, ListenerContext } from '../../listener-context.ts'
 import { escaped, page, pageHeaders } from './page.ts'
 
@@ -77,13 +78,7 @@ export class StatusPage {
     try {
       const identity = token === '' ? undefined : await identityOf(token)
       if (identity !== undefined) return await this.#show(request, identity)
-      this.#source.context.denied?.({
-        reason: 'unauthorized',
-        status: 403,
-        path: request.path,
-        client: request.client,
-        detail: 'no valid token on the page',
-      })
+      reportRefused(this.#source.context, request, 'unauthorized', 403, { detail: 'no valid token on the page' })
       await this.#show(request, undefined, 403, 'This token is not valid here.')
     } catch (error) {
       this.#source.context.log.warn({ error: String(error) }, 'a token could not be verified')

@@ -141,25 +141,20 @@ test.each<[answer: object, isTaken: boolean]>([
 ])('a token answered with %j is a bearer token: %s', async (answer, isTaken) => {
   const tokens = answering(200, JSON.stringify({ access_token: 't', ...answer }))
   if (!isTaken) return expect(tokens).rejects.toThrow('the authorization server sent no bearer token')
-  expect(await tokens).toEqual({ accessToken: 't', refreshToken: undefined, expiresAt: undefined, scope: undefined })
+  expect(await tokens).toEqual({ accessToken: 't', refreshToken: undefined, expiresAt: undefined })
 })
 
-test('the scopes and the refresh token of an answer are kept where they are texts', async () => {
-  const kept = async (refresh_token: unknown, scope: unknown) => {
-    const { refreshToken, scope: found } = await answering(200, JSON.stringify({ access_token: 't', refresh_token, scope }))
-    return [refreshToken, found]
-  }
-  expect([await kept('r', 'a b'), await kept(7, ['a'])]).toEqual([
-    ['r', 'a b'],
-    [undefined, undefined],
-  ])
+test('the refresh token of an answer is kept where it is a text', async () => {
+  const kept = async (refresh_token: unknown) =>
+    (await answering(200, JSON.stringify({ access_token: 't', refresh_token }))).refreshToken
+  expect([await kept('r'), await kept(7)]).toEqual(['r', undefined])
 })
 
 test('a token is fresh until half a minute before its end', () => {
   const freshAt = (nowMs: number, expiresAt: number | undefined = 100_000) =>
-    isFresh({ accessToken: 't', refreshToken: undefined, expiresAt, scope: undefined }, nowMs)
+    isFresh({ accessToken: 't', refreshToken: undefined, expiresAt }, nowMs)
   expect([freshAt(69_999), freshAt(70_000)]).toEqual([true, false])
-  expect(isFresh({ accessToken: 't', refreshToken: undefined, expiresAt: undefined, scope: undefined }, 1e15)).toBe(true)
+  expect(isFresh({ accessToken: 't', refreshToken: undefined, expiresAt: undefined }, 1e15)).toBe(true)
 })
 
 test('an assertion is for the issuer alone, and ends after a minute', async () => {

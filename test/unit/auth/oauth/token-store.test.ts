@@ -50,13 +50,6 @@ test('a record outlives its process, as a file of its owner that opens under its
   expect([storeIn(folder).read(KEY), storeIn(folder).read(OTHER)]).toEqual([undefined, undefined])
 })
 
-test('a record of an earlier version of the program, which had no time, is read', () => {
-  storeIn(folder).write(KEY, { token: 'new' })
-  const [name = ''] = readdirSync(join(folder, 'credentials'))
-  writeFileSync(join(folder, 'credentials', name), seal.seal(`credential ${JSON.stringify(KEY)}`, { token: 'old' }))
-  expect(storeIn(folder).read(KEY)).toEqual({ token: 'old' })
-})
-
 test('a removed record is nowhere', async () => {
   const shared = new MemoryStore()
   const [store, memory] = [storeIn(folder, shared), storeIn(undefined)]
