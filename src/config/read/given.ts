@@ -33,6 +33,7 @@ const plainCopy = (value: unknown, path: string, above: readonly unknown[], prob
   const tag = tagOf(value)
   if (tag !== 'Object') return refuse(`expected plain data, got ${valueName(value)}`, REMEDIES[tag] ?? 'write an object')
   const members = Object.entries(value).map(([key, child]) => [key, plainCopy(child, childPath(path, key), inside, problems)])
+  // Cast: from `any`.
   return Object.fromEntries(members) as unknown
 }
 
