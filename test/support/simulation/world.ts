@@ -70,7 +70,7 @@ const KINDS: ReadonlySet<string> = new Set(
 const REPLICA_BOUND_MS = 35_000
 /** What may cost a call of a modern host nothing: it is repeated at the next replica. */
 const ROLLING_MS = 10_000
-const RPC_KINDS: ReadonlySet<string> = new Set(['rpc -32600', 'rpc -32602'])
+const RPC_KINDS: ReadonlySet<string> = new Set(['rpc -32001', 'rpc -32600', 'rpc -32602'])
 
 /** `isDeep`: also looks for objects that something still refers to, which takes seconds. */
 export const simulate = async (plan: Plan, isDeep = false): Promise<Report> => {
