@@ -70,7 +70,7 @@ const isJson = (text: string, name: string): boolean => {
 }
 
 /**
- * Converts the parsed nodes. Of duplicate keys the last one counts. Aliases are followed, so depth and number are limited here. `undefined`:
+ * Converts the parsed nodes. Of duplicate keys the last one counts in JSON, as in hosts, else the first. Aliases are followed, so depth and number are limited here. `undefined`:
  * over a limit, which was reported.
  */
 const convert = (
@@ -110,7 +110,8 @@ const convert = (
           const duplicate = { place: start, path: childPath(path, name), message, remedy: 'keep one of them' }
           problems.push(isInJson ? { ...duplicate, isDuplicate: true } : duplicate)
         }
-        if (name !== undefined) entries.set(name, build(value, childPath(path, name), start, depth + 1))
+        if (name !== undefined && (first === undefined || isInJson))
+          entries.set(name, build(value, childPath(path, name), start, depth + 1))
       }
       return { kind: 'map', entries, path, place: at }
     }

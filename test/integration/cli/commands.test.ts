@@ -74,7 +74,7 @@ test('words that are not understood end with 1 and the way to the help', async (
   await using cli = await commandLine()
   const { code, errors } = await cli.run(['ps', '--jsno'])
   expect(code).toBe(1)
-  expect(errors.join('\n')).toMatch(/unknown option '--jsno'[^]*Did you mean --json\?[^]*trunkline --help/)
+  expect(errors.join('\n')).toMatch(/unknown option '--jsno'[^]*Did you mean --json\?[^]*trunkline ps --help/)
   const asked = await cli.run(['--help'])
   expect([asked.code, asked.stderr]).toEqual([0, ''])
 })
@@ -184,7 +184,7 @@ describe('without a running process', () => {
     expect(await cli.run(['call', 'nope'])).toMatchObject({ code: 1, errors: [expect.stringContaining('trunkline tools')] })
     expect(await cli.run(['call', 'a__add', 'a=many'])).toMatchObject({
       code: 1,
-      errors: [expect.stringContaining('a is a number')],
+      errors: [expect.stringContaining('a is of type number')],
     })
     const log = cli.log('log')
     expect(log.filter((line) => line.startsWith('end'))).toHaveLength(log.length / 2)
