@@ -70,8 +70,8 @@ const isJson = (text: string, name: string): boolean => {
 }
 
 /**
- * Converts the parsed nodes. Of duplicate keys the last one counts in JSON, as in hosts, else the first. Aliases are followed, so depth and number are limited here. `undefined`:
- * over a limit, which was reported.
+ * Converts the parsed nodes. Of duplicate keys the last one counts in JSON, as in hosts, else the first. Aliases are followed, so depth and
+ * number are limited here. `undefined`: over a limit, which was reported.
  */
 const convert = (
   document: Document,

@@ -1,7 +1,7 @@
 /**
  * Starts processes: a file and its arguments, never a shell, but for batch files on Windows (T-12). Each has its own process group,
  * exactly the given environment (T-13), and an entry in the pid journal. On Linux, `setpriv --pdeathsig` ends it when the gateway dies
- * (F-23).
+ * (F-23). Where the gateway ends without stopping them, such as at a second signal, they are killed at its exit (F-22).
  */
 import { execFile, spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams, StdioOptions } from 'node:child_process'
@@ -34,6 +34,18 @@ export const createLauncher = (options: LauncherOptions = {}): Launcher => {
   const { path, journal, stop = DEFAULT_STOP_TIMES, platform = process.platform, maxInheritedFd = 2 } = options
   const stdio = stdioWithout(maxInheritedFd)
   const isPosix = platform !== 'win32'
+  const living = new Set<ProcessTree>()
+  const killAll = (): void => {
+    for (const tree of living) tree.kill()
+  }
+  const endWithUs = (tree: ProcessTree): void => {
+    if (living.size === 0) process.on('exit', killAll)
+    living.add(tree)
+    void tree.exited.then(() => {
+      living.delete(tree)
+      if (living.size === 0) process.off('exit', killAll)
+    })
+  }
   let wrapper: Promise<readonly string[]> | undefined
   return async (launch, events = {}) => {
     wrapper ??= platform === 'linux' && path !== undefined ? findWrapper(path) : Promise.resolve([])
@@ -42,6 +54,7 @@ export const createLauncher = (options: LauncherOptions = {}): Launcher => {
     // Cast: a spawnChild process has a pid.
     const pid = child.pid!
     const tree = new ProcessTree(child, pid, { name: launch.command, isGroup: isPosix, stop, ...events })
+    endWithUs(tree)
     if (journal !== undefined) await record(tree, journal)
     return tree
   }

@@ -142,6 +142,11 @@ export class ProcessTree {
     return (this.#stopping ??= this.#stop())
   }
 
+  /** Kills the whole group without waiting for it. */
+  kill(): void {
+    this.#signal('SIGKILL')
+  }
+
   /** Closes the pipes. A process outside of the group may still hold them. */
   release(): void {
     for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream.destroy()

@@ -23,6 +23,18 @@ afterEach(() => open.splice(0).forEach((replicas) => replicas.close()))
 
 const lostHome = async (instance: string): Promise<Home> => ({ instance, url: `http://127.0.0.1:${await freePort()}` })
 
+/** A request to be passed on; `begun` is called with the status of its answer. Cast: what passing on needs of a request. */
+const requestOf = (begun: (status: number) => void = () => undefined): HttpRequest =>
+  ({
+    method: 'POST',
+    path: '/mcp',
+    query: '',
+    client: '',
+    headers: () => ({}),
+    onDisconnect: () => undefined,
+    replyInPieces: (status: number) => ({ begin: () => begun(status), write: () => undefined, end: () => undefined }),
+  }) as unknown as HttpRequest
+
 /** A replica with a lease, in a store that is no longer young. */
 const startReplica = async (store: MemoryStore, times?: ReplicaTimes, sessionMaxMs?: number): Promise<Replicas> => {
   const replicas = new Replicas({
@@ -213,17 +225,8 @@ test('F-28 a replica is believed to be alive after it has answered a request, an
   const peer = await startPeer(true)
   const home = formatHome(peer.self)
   const replied: number[] = []
-  const request = {
-    method: 'POST',
-    path: '/mcp',
-    query: '',
-    client: '',
-    headers: () => ({}),
-    onDisconnect: () => undefined,
-    replyInPieces: (status: number) => ({ begin: () => replied.push(status), write: () => undefined, end: () => undefined }),
-  }
-  // Cast: what passing on needs of a request.
-  const forward = (): Promise<string> => replicas.forward(request as unknown as HttpRequest, Buffer.from('{}'), peer.self)
+  const request = requestOf((status) => replied.push(status))
+  const forward = (): Promise<string> => replicas.forward(request, Buffer.from('{}'), peer.self)
   expect(await replicas.locate(home, undefined)).toEqual(peer.self)
   expect([await forward(), replied]).toEqual(['answered', [404]])
   expect(await replicas.locate(home, undefined)).toEqual(peer.self)
@@ -263,19 +266,8 @@ test.each([
       })
       open.push(replicas)
       expect(await replicas.locate(formatHome(peer.self), SESSION)).toEqual(peer.self)
-      const request = {
-        method: 'POST',
-        path: '/mcp',
-        query: '',
-        client: '',
-        headers: () => ({}),
-        onDisconnect: () => undefined,
-        replyInPieces: () => ({ begin: () => undefined, write: () => undefined, end: () => undefined }),
-      }
       const ended: string[] = []
-      // Cast: what passing on needs of a request.
-      for (let at = 0; at < 2; at++)
-        ended.push(await replicas.forward(request as unknown as HttpRequest, Buffer.from('{}'), peer.self))
+      for (let at = 0; at < 2; at++) ended.push(await replicas.forward(requestOf(), Buffer.from('{}'), peer.self))
       const [end, served, warnings] = ends
       expect([ended, peer.served]).toEqual([[end, end], 2 * Number(served)])
       // Once for each replica.
