@@ -85,6 +85,7 @@ export const commandTable = (): readonly CommandRow[] => {
     crashed: new AbortController().signal,
     redactor: new Redactor(),
     onHangup: () => () => undefined,
+    atExit: () => () => undefined,
   }
   const program = makeProgram(unused, [], 0, readRuntimeEnvironment, () => undefined)
   const rowsOf = (command: Command, before: string): CommandRow[] =>

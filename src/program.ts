@@ -59,6 +59,10 @@ process.on('SIGINT', () => {
   if (borrowers === 0) onSignal()
 })
 hurry.signal.addEventListener('abort', () => process.exit(130))
+const atExit = new Set<() => void>()
+process.on('exit', () => {
+  for (const callback of atExit) callback()
+})
 
 /** Errors of a disk that is full. Every other error means that the reader has left (`trunkline tools | head -1`). */
 const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
@@ -87,6 +91,10 @@ void run(process.argv.slice(2), {
     const onHangup = (): void => (isTerminalGone() ? onSignal() : callback())
     process.on('SIGHUP', onHangup)
     return () => process.off('SIGHUP', onHangup)
+  },
+  atExit: (callback) => {
+    atExit.add(callback)
+    return () => void atExit.delete(callback)
   },
   lendTerminal: () => {
     borrowers++

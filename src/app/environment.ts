@@ -16,6 +16,8 @@ export interface RuntimeEnvironment {
   readonly redactor?: Redactor
   /** `PATH` for helper programs. */
   readonly path: string | undefined
+  /** Registers a callback for the exit of this process, which kills what servers still run; returns how to remove it. */
+  readonly atExit?: (callback: () => void) => () => void
   /** Serves one host on these streams, without listening (`trunkline stdio`). */
   readonly pipe?: HostStreams & { readonly path?: EndpointPath }
   readonly backoff?: BackoffOptions

@@ -44,6 +44,7 @@ export const openServers = async (
   const launch = createLauncher({
     ...(environment.path !== undefined && { path: environment.path }),
     ...(journal !== undefined && { journal }),
+    ...(environment.atExit !== undefined && { atExit: environment.atExit }),
     maxInheritedFd: Math.max(2, ...host.inherited),
   })
   const faults = allowsFaults ? new Faults(log) : undefined

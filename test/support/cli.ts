@@ -117,6 +117,7 @@ export const commandLine = async (
       crashed: signal,
       redactor: new Redactor(),
       onHangup: () => () => undefined,
+      atExit: () => () => undefined,
     }
     const context = { env: around, cwd: folder, home: path('home'), uid: process.getuid?.(), platform: process.platform }
     const said = Promise.all([text(stdout), text(stderr)])

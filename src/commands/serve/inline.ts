@@ -39,7 +39,7 @@ export const inline = async <T>({ configuration, context, io }: Loaded, use: (co
   // Lazy ones, too: a command shows what they offer now.
   const servers = configuration.servers.map((server) => ({ ...server, start: 'eager' as const }))
   const silent = { ...configuration, host: { ...host, addresses: [] }, servers }
-  await using gateway = await startGateway(silent, { log, path: context.env['PATH'], redactor })
+  await using gateway = await startGateway(silent, { log, path: context.env['PATH'], atExit: io.atExit, redactor })
   // Without authentication, the command is the only caller of each server.
   if (host.auth === undefined) for (const downstream of gateway.fleet.downstreams$.value) downstream.for(SHARED_PRINCIPAL)
   {

@@ -84,7 +84,7 @@ export const bridge = async (invocation: Invocation, { url, header = [], server,
   io.redactor.learn([...configuration.secrets, ...Object.values(headers).filter((text) => text !== undefined)])
   const voice = openLog({ configuration, io })
   const pipe = { input: io.stdin, output: io.stdout, path: { server: BRIDGED } }
-  await using running = await startGateway(configuration, { ...voice, path: context.env['PATH'], pipe })
+  await using running = await startGateway(configuration, { ...voice, path: context.env['PATH'], atExit: io.atExit, pipe })
   return await untilEnd(running, io)
 }
 
@@ -92,7 +92,7 @@ const serve = async (loaded: Loaded, path: EndpointPath, streams: HostStreams): 
   const { configuration, context, io } = loaded
   const voice = openLog(loaded)
   const pipe = { ...streams, path }
-  await using running = await startGateway(configuration, { ...voice, path: context.env['PATH'], pipe }).catch(
+  await using running = await startGateway(configuration, { ...voice, path: context.env['PATH'], atExit: io.atExit, pipe }).catch(
     (error: unknown) => {
       throw error instanceof NoEndpoint ? unknownEndpoint(path, loaded) : error
     },

@@ -134,7 +134,7 @@ export class Supervisor {
     const { configuration, context, io } = loaded
     let supervisor: Supervisor | undefined
     const token = randomBytes(32).toString('base64url')
-    const environment = { log, redactor, path: context.env['PATH'] }
+    const environment = { log, redactor, path: context.env['PATH'], atExit: io.atExit }
     const owner = await startGateway(ownerConfiguration(configuration, token), environment)
     const address: OwnerAddress = { origin: await owner.front.addresses.origin(), token }
     const store: MemoryStore = new MemoryStore({

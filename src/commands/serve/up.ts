@@ -160,7 +160,8 @@ interface Started extends Running {
 const start = async (loaded: Loaded, processLog: ProcessLog): Promise<Started | undefined> => {
   const { configuration, context, io } = loaded
   try {
-    if (configuration.workers === 1) return await startGateway(configuration, { ...processLog, path: context.env['PATH'] })
+    if (configuration.workers === 1)
+      return await startGateway(configuration, { ...processLog, path: context.env['PATH'], atExit: io.atExit })
     const { startWorkers } = await import('./workers.ts')
     return await startWorkers(loaded, processLog)
   } catch (error) {

@@ -112,6 +112,7 @@ const serve = async ({ io, context }: Invocation, start: Start, exchange: Exchan
     log,
     redactor,
     path: context.env['PATH'],
+    atExit: io.atExit,
     store,
     member,
   })

@@ -20,6 +20,8 @@ export interface Io {
   readonly redactor: Redactor
   /** SIGHUP, except when a terminal closes: reload the configuration. Returns how to stop listening. */
   readonly onHangup: (callback: () => void) => () => void
+  /** Calls back when the process exits, also at once (a second signal). Only synchronous work is done then. Returns how to stop listening. */
+  readonly atExit: (callback: () => void) => () => void
   /** Calls back for each typed key, except Ctrl-C and similar. Returns how to stop. `undefined`: stdin is not a terminal. */
   readonly onKey?: ((pressed: (key: string) => void) => () => void) | undefined
   /** Another program has the terminal, such as an editor: Ctrl-C is for that program. Returns how to take the terminal back. */

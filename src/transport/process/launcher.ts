@@ -25,27 +25,17 @@ export interface LauncherOptions {
   readonly platform?: NodeJS.Platform
   /** The highest descriptor that the gateway has inherited. Children inherit no descriptor above 2. */
   readonly maxInheritedFd?: number
+  /** Registers a callback for the exit of the gateway's process; returns how to remove it. Absent: children may outlive the gateway. */
+  readonly atExit?: (callback: () => void) => () => void
 }
 
 /** Spawns a process. Rejects with `Failure('spawn_failed')`, retryable only for transient errors. */
 export type Launcher = (launch: Launch, events?: Pick<ProcessTreeOptions, 'onStderr' | 'stderr'>) => Promise<ProcessTree>
 
 export const createLauncher = (options: LauncherOptions = {}): Launcher => {
-  const { path, journal, stop = DEFAULT_STOP_TIMES, platform = process.platform, maxInheritedFd = 2 } = options
+  const { path, journal, stop = DEFAULT_STOP_TIMES, platform = process.platform, maxInheritedFd = 2, atExit } = options
   const stdio = stdioWithout(maxInheritedFd)
   const isPosix = platform !== 'win32'
-  const living = new Set<ProcessTree>()
-  const killAll = (): void => {
-    for (const tree of living) tree.kill()
-  }
-  const endWithUs = (tree: ProcessTree): void => {
-    if (living.size === 0) process.on('exit', killAll)
-    living.add(tree)
-    void tree.exited.then(() => {
-      living.delete(tree)
-      if (living.size === 0) process.off('exit', killAll)
-    })
-  }
   let wrapper: Promise<readonly string[]> | undefined
   return async (launch, events = {}) => {
     wrapper ??= platform === 'linux' && path !== undefined ? findWrapper(path) : Promise.resolve([])
@@ -54,7 +44,8 @@ export const createLauncher = (options: LauncherOptions = {}): Launcher => {
     // Cast: a spawnChild process has a pid.
     const pid = child.pid!
     const tree = new ProcessTree(child, pid, { name: launch.command, isGroup: isPosix, stop, ...events })
-    endWithUs(tree)
+    const remove = atExit?.(() => tree.kill())
+    if (remove !== undefined) void tree.exited.then(remove)
     if (journal !== undefined) await record(tree, journal)
     return tree
   }

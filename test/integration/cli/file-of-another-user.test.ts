@@ -32,6 +32,7 @@ const scene = async () => {
       crashed: signal,
       redactor,
       onHangup: () => () => undefined,
+      atExit: () => () => undefined,
     }
     const context = { env, cwd, home: cli.path('home'), uid: owner + 1, platform: process.platform }
     const code = await run(args, io, (overrides) => ({ ...context, overrides }))

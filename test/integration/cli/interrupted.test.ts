@@ -35,6 +35,7 @@ const interruptible = (cli: Cli, args: readonly string[], isTTY = false) => {
     crashed: new AbortController().signal,
     redactor: new Redactor(),
     onHangup: () => () => undefined,
+    atExit: () => () => undefined,
   }
   const { env, folder: cwd } = cli
   const context = { env, cwd, home: cli.path('home'), uid: process.getuid?.(), platform: process.platform }

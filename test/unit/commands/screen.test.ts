@@ -36,6 +36,7 @@ const terminal = (columns: number, rows: number) => {
     crashed: new AbortController().signal,
     redactor: new Redactor(['s3cret-value']),
     onHangup: () => () => undefined,
+    atExit: () => () => undefined,
   }
   return { io, stderr, written, shown: () => [...cells] }
 }

@@ -35,7 +35,16 @@ const explain = async (file: string, input: string | undefined, json = false, { 
     new PassThrough({ encoding: 'utf8' }),
   ]
   const redactor = new Redactor()
-  const io = { stdin, stdout, stderr, interrupted: signal, crashed: signal, redactor, onHangup: () => () => undefined }
+  const io = {
+    stdin,
+    stdout,
+    stderr,
+    interrupted: signal,
+    crashed: signal,
+    redactor,
+    onHangup: () => () => undefined,
+    atExit: () => () => undefined,
+  }
   const configuration = await files.load()
   const invocation = {
     files: ['trunkline.yaml'],

@@ -20,6 +20,7 @@ const run = async (options: TokenOptions, json = false) => {
     crashed: signal,
     redactor: new Redactor(),
     onHangup: () => () => undefined,
+    atExit: () => () => undefined,
   }
   expect(await newToken(io, json, options, NOW_MS)).toBe(0)
   const said = (stream: PassThrough): string => (stream.read() as string | null) ?? ''
