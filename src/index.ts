@@ -122,13 +122,14 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
     if (next.workers > 1) log.warn({}, 'listen.workers works only on the command line: this gateway is one process')
   }
   warnOf(configuration, [])
-  let inFlight = 0
+  /** How open calls of the program are rejected: a layer may never answer. */
+  const open = new Set<(error: CallError) => void>()
   const running = await startGateway(configuration, {
     log,
     redactor,
     path: context.env['PATH'],
     policies: guardLayers(options.layers ?? []),
-    ownInFlight: () => inFlight,
+    ownInFlight: () => open.size,
   })
   const apply = async (given: CreateGatewayOptions['configuration']): Promise<void> => {
     const before = running.configuration
@@ -146,6 +147,10 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
     if (end.kind === 'result') return { isError: end.isError, json: end.result.toString() }
     throw new CallError(end.kind, redactor.hide(end.message))
   }
+  const close = async (): Promise<void> => {
+    await running.stop()
+    for (const reject of open) reject(new CallError('shutting_down', 'the gateway was closed before the call had a result'))
+  }
   // Reloads run one after the other, in order.
   let last = Promise.resolve()
   return {
@@ -154,17 +159,20 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
     },
     servers: () => redactor.hideIn(serverStatuses(running)),
     tools: () => redactor.hideIn(listTools(running.gateway)),
-    call: (...given) => {
-      inFlight++
-      return call(...given).finally(() => inFlight--)
-    },
+    call: (...given) =>
+      new Promise((resolve, reject) => {
+        open.add(reject)
+        call(...given)
+          .finally(() => open.delete(reject))
+          .then(resolve, reject)
+      }),
     reload: (given) => {
       const done = last.then(() => apply(given))
       last = done.catch(() => undefined)
       return done
     },
-    close: () => running.stop(),
-    [Symbol.asyncDispose]: () => running.stop(),
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

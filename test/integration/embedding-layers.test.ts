@@ -150,6 +150,17 @@ test('the end waits for an open call of the program, and refuses later ones', as
   await closed
 })
 
+test('a call whose layer never answers is rejected once the gateway is closed', async () => {
+  const never: Layer = () => () => new Promise(() => undefined)
+  const configuration = { listen, reload: { drain: '6s' }, servers: {} }
+  const gateway = await createGateway({ configuration, layers: [never], log: silent })
+  const stuck = gateway.call('a__echo').catch((error: unknown) => error)
+  await gateway.close()
+  const error = await stuck
+  expect(error).toBeInstanceOf(CallError)
+  expect(error).toMatchObject({ kind: 'shutting_down', message: 'the gateway was closed before the call had a result' })
+})
+
 test.for<readonly [what: string, given: readonly unknown[], message: string]>([
   ['no name', [], 'expected the exposed name of a tool, got undefined'],
   ['a list', ['a__echo', [1]], 'expected the arguments of a__echo as an object, got a list'],
