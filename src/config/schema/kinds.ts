@@ -51,7 +51,7 @@ export const duration = kind(
     pattern: `${DURATION_PATTERN}|\\$\\{`,
   },
   (value) => parseDuration(value) || undefined,
-  'write a number above 0 with ms, s, m or h',
+  'write a number above 0 with ms, s, m or h, at most 596h',
 )
 
 /** As `duration`, or `0s`. */
@@ -59,7 +59,7 @@ export const pause = kind(
   'a duration such as 200ms, or 0s',
   { $ref: '#/$defs/duration' },
   parseDuration,
-  'write a number with ms, s, m or h',
+  'write a number with ms, s, m or h, at most 596h',
 )
 
 /** As `duration`, or `never`: `Infinity`. */
@@ -67,6 +67,7 @@ export const durationOrNever = kind(
   'a duration such as 30m, or never',
   { anyOf: [{ $ref: '#/$defs/duration' }, { const: 'never' }] },
   (value) => (value === 'never' ? Infinity : parseDuration(value) || undefined),
+  'write a number above 0 with ms, s, m or h, at most 596h',
 )
 
 /** `4MiB`, in bytes; more than 0. */

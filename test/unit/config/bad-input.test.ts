@@ -7,11 +7,15 @@ const cases: readonly (readonly [string, string, string | RegExp])[] = [
   [
     'a number where a duration belongs',
     'servers:\n  github:\n    url: https://x.test/mcp\n    timeouts:\n      idle: 5\n',
-    'trunkline.yaml:5:7 servers.github.timeouts.idle: expected a duration such as 30s, got 5; write a number above 0 with ms, s, m or h',
+    'trunkline.yaml:5:7 servers.github.timeouts.idle: expected a duration such as 30s, got 5; write a number above 0 with ms, s, m or h, at most 596h',
   ],
   ['a duration of nothing', 'reload: { drain: 0s }\n', /1:11 reload\.drain: expected a duration such as 30s, got "0s"/],
   ['a duration without unit', 'reload: { drain: "30" }\n', /got "30"/],
-  ['a duration longer than a timer', 'reload: { drain: 600h }\n', /got "600h"/],
+  [
+    'a duration longer than a timer',
+    'reload: { drain: 600h }\n',
+    /got "600h"; write a number above 0 with ms, s, m or h, at most 596h/,
+  ],
   [
     'a wrong size',
     'listen: { limits: { max_body: 4 MB } }\n',

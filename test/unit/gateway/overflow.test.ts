@@ -1,6 +1,14 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { Overflow } from '../../../src/gateway/limits/overflow.ts'
 import { join } from '../../../src/wire/message/payload.ts'
+
+let opened: Overflow[] = []
+
+// One left open, whose clock stands still, would set its timer again without end.
+afterEach(() => {
+  for (const overflow of opened) overflow.close()
+  opened = []
+})
 
 const open = (options: { ttlMs?: number; maxBytes?: number } = {}) => {
   const clock = { nowMs: 0 }
@@ -9,6 +17,7 @@ const open = (options: { ttlMs?: number; maxBytes?: number } = {}) => {
     () => undefined,
     () => clock.nowMs,
   )
+  opened.push(overflow)
   const read = (principal: string, uri: string | undefined): string | undefined => {
     const result = overflow.read(principal, uri ?? '')
     if (result === undefined) return undefined
