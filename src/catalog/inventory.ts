@@ -62,6 +62,8 @@ export interface LeftOut {
   readonly reason: string
   /** Refused by a policy: hosts cannot reach it by its URI either. */
   readonly isRefused?: boolean
+  /** The specification forbids clients to list it, so that it is not relayed at a bridge either (B220). */
+  readonly isInvalid?: boolean
 }
 
 /** A note for the operator about an entry that is served nevertheless. */

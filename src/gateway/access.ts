@@ -189,6 +189,11 @@ export class Access {
       .then((names) => (row: Exposed) => orDefault(mayAllow(row), names === undefined ? true : names.has(row.exposed)))
   }
 
+  /** Whether `shown` asks the service. */
+  get asksForLists(): boolean {
+    return this.service?.options.lists === true
+  }
+
   /** Decides as this one does now. */
   copy(): Access {
     const copy = new Access()
@@ -199,7 +204,7 @@ export class Access {
 
   /** Whether a list has the same rows as with `other`. False if a service decides, which is not asked. */
   showsSame(other: Access, view: View, kind: ListKind, caller: Caller): boolean {
-    if ([this, other].some(({ service }) => service?.options.lists === true)) return false
+    if (this.asksForLists || other.asksForLists) return false
     const [shown, before] = [this.shown(view, kind, caller), other.shown(view, kind, caller)]
     if (shown instanceof Promise || before instanceof Promise) return false
     return shown === before || view.listed(kind).rows.every((row) => (shown?.(row) ?? true) === (before?.(row) ?? true))

@@ -111,7 +111,7 @@ export class Gateway {
     this.#embedded = embedded.length === 0 ? undefined : stack(embedded, (call) => this.#inner(call))
     this.#fleet = fleet
     this.#options = options
-    this.feed = new Feed(fleet.downstreams$, options, reached)
+    this.feed = new Feed(fleet.downstreams$, options, reached, this.access)
     this.#lists = new Lists(
       this.feed,
       () => fleet.downstreams$.value,
@@ -346,10 +346,8 @@ export class Gateway {
     if (this.access.inspectsResults !== before.inspectsResults) this.#refresh()
     if (policy === undefined && before.policy === undefined) return
     const now = this.access.copy()
-    const isDifferent = (caller: Caller, list: ChangedList): boolean => {
-      const view = this.feed.viewOf(caller)
-      return changedKinds(list).some((kind) => !now.showsSame(before, view, kind, caller))
-    }
+    const isDifferent = (caller: Caller, list: ChangedList, view: View): boolean =>
+      changedKinds(list).some((kind) => !now.showsSame(before, view, kind, caller))
     void this.feed.watchers.announceWhere(isDifferent).catch(() => undefined)
   }
 

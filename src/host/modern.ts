@@ -4,7 +4,7 @@ import { declaredOnly } from '../era/declared-capabilities.ts'
 import { checkRound, checkRange, readModern, encodeModern } from '../era/host/modern-host.ts'
 import type { ModernRequest } from '../era/host/modern-host.ts'
 import { complete, isBridge, isEndOf, NO_HEADERS, Refusal } from '../rpc/call.ts'
-import type { Call, Caller, CallerFacts, Outcome, Scope } from '../rpc/call.ts'
+import type { Call, Caller, CallerFacts, InputRequired, Outcome, Scope } from '../rpc/call.ts'
 import type { Begun, Recording } from '../observe/capture/recording.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
@@ -14,6 +14,7 @@ import { isLogLevel, isOfLegacyOnly, isVendorNotification, methodRow, reaches } 
 import { META, PER_EXCHANGE } from '../wire/protocol/meta.ts'
 import { MODERN } from '../wire/protocol/revisions.ts'
 import { checkParamHeaders } from '../wire/headers/param-headers.ts'
+import { Failure } from '../wire/message/failure.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { jsonObject } from '../values/json-object.ts'
 import { withHost } from './caller-facts.ts'
@@ -23,6 +24,7 @@ import { NOTHING } from './limits/admission.ts'
 import type { Exchange } from './response/exchange.ts'
 import type { Sighted } from './host-sightings.ts'
 import type { ListenerContext } from './listener-context.ts'
+import type { HostLimits } from './options.ts'
 import { serveSubscriptions } from './subscription-stream.ts'
 import type { PipeEnd } from './subscription-stream.ts'
 import { ProgressExchange } from './response/progress.ts'
@@ -87,6 +89,7 @@ export const serveModern = (
     const answer = (outcome: Outcome): void => {
       if (held !== NOTHING) held = context.admission.end(origin.principal, held)
       try {
+        if (outcome.kind === 'input_required') checkRetry(message, outcome, context.options.limits)
         recording?.returned({ method: message.method, signal: abort.signal }, outcome)
         const result = encode(outcome)
         if (result instanceof StreamedResult) return exchange.stream(result, id, abort.signal, fail)
@@ -199,6 +202,13 @@ const makeCall = (
     ask: undefined,
     record,
   }
+}
+
+/** Throws `Failure` if the host's retry would exceed `listen.limits.max_body`: a person would answer in vain. */
+const checkRetry = ({ params }: Envelope, { state = '' }: InputRequired, { maxBodyBytes }: HostLimits): void => {
+  if (state.length + (params?.raw('arguments')?.length ?? 0) <= maxBodyBytes) return
+  const told = `with the state of this call, its next request would be larger than ${maxBodyBytes} bytes`
+  throw new Failure('too_large', told, { limit: 'listen.limits.max_body', told })
 }
 
 const transportOf = ({ headers }: ModernOrigin): 'stdio' | 'http' => (headers === undefined ? 'stdio' : 'http')

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { DEFAULT_PARKING } from '../../src/era/host/parking-options.ts'
 import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind, Handle } from '../support/fake-downstream.ts'
-import { everyLegacyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
+import { everyLegacyTransport, legacyHttp, modernHttp, modernPipe } from '../support/fake-host.ts'
 import type { HostOptions } from '../support/fake-host.ts'
 import { RpcError } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
@@ -206,6 +206,37 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     const calls = gateway.fake('a').all('tools/call')
     expect(calls.map(({ params }) => params['requestState'])).toEqual([undefined, 'D-opaque', undefined])
     expect(new Set(calls.map(({ id }) => id)).size).toBe(3)
+  })
+
+  test.each([modernHttp, modernPipe])(
+    'a state with which the retry of a host over $name would exceed listen.limits.max_body ends the call at once',
+    async ({ connect }) => {
+      const big = (bytes: number): JsonMap => required({ ok: elicit('Release?') }, 'x'.repeat(bytes))
+      const handle = rounds(big(4_000), big(20_000))
+      await using gateway = await start(kind, handle, { hostLimits: { maxBodyBytes: 10_000 } })
+      await using host = await connect(gateway, able)
+      const first = await host.call('tools/call', CALL)
+      expect(first).toMatchObject({ resultType: 'input_required' })
+      const retry = { ...CALL, requestState: first['requestState'], inputResponses: { ok } }
+      expect(await host.call('tools/call', retry)).toMatchObject({
+        isError: true,
+        resultType: 'complete',
+        content: [
+          { text: 'with the state of this call, its next request would be larger than 10000 bytes (listen.limits.max_body)' },
+        ],
+      })
+    },
+  )
+
+  test('a legacy host is asked in its call, so that the size of the state has no limit of its own', async () => {
+    const state = 'x'.repeat(20_000)
+    await using gateway = await start(kind, rounds(required({ ok: elicit('Release?') }, state)), {
+      hostLimits: { maxBodyBytes: 10_000 },
+    })
+    await using host = await legacyHttp.connect(gateway, able)
+    host.answer('elicitation/create', () => ok)
+    expect(await host.call('tools/call', CALL)).toEqual(done({ ok }))
+    expect(gateway.fake('a').all('tools/call')[1]!.params['requestState']).toBe(state)
   })
 
   test('B061 B063 B064 B068 its state opens only for the same request, unchanged and in time', async () => {

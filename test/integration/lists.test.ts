@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { serverStatuses } from '../../src/admin/state/status.ts'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import type { FakeSpec } from '../support/fake-downstream.ts'
-import { everyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
+import { everyTransport, legacyHttp, modernHttp, modernPipe } from '../support/fake-host.ts'
 import type { Host } from '../support/fake-host.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -209,6 +209,27 @@ test('B220 a tool of a modern HTTP server whose x-mcp-header breaks the rules is
     'b__good',
   ])
 })
+
+test.each([modernHttp, modernPipe])(
+  'B220 at a bridge such a tool is left out as well, and a bridge without such tools relays lists, for $name',
+  async ({ connect }) => {
+    const annotated = (name: string, annotation: string): JsonMap => ({
+      name,
+      inputSchema: { type: 'object', properties: { p: { type: 'string', 'x-mcp-header': annotation } } },
+    })
+    const servers = {
+      a: fake.of({ kind: 'modern http', tools: [annotated('good', 'Region'), annotated('empty', '')] }),
+      b: fake.of({ kind: 'modern http', tools: [annotated('z', 'Region'), annotated('y', 'Zone')] }),
+    }
+    await using gateway = await startGateway({ servers })
+    const namesAt = async (server: string): Promise<unknown[]> => {
+      await using host = await connect(gateway, { server, path: `/servers/${server}/mcp` })
+      return ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
+    }
+    expect(await namesAt('a')).toEqual(['good'])
+    expect(await namesAt('b')).toEqual(['z', 'y'])
+  },
+)
 
 test('B016 B018 B019 unknown members and numbers of definitions reach the host byte for byte', async () => {
   const raw =

@@ -266,6 +266,35 @@ describe('a session over Streamable HTTP, after a restart', () => {
     await again.body?.cancel()
   })
 
+  test('B202 B276 an event id of the process before names no stream of this one', async () => {
+    const host = { streamAfterLegacyMs: 0, streamAfterMs: 0 }
+    const resume = (gateway: TestGateway, id: string, event?: string): Promise<Response> =>
+      fetch(gateway.url, {
+        headers: { accept: 'text/event-stream', 'mcp-session-id': id, ...(event !== undefined && { 'last-event-id': event }) },
+      })
+    let id: string
+    let primed: string | undefined
+    {
+      await using gateway = await start({ host })
+      const opened = await post(gateway, INITIALIZE.replace('2025-06-18', '2025-11-25'))
+      await opened.text()
+      id = opened.headers.get('mcp-session-id') ?? ''
+      const stream = await resume(gateway, id)
+      for await (const event of events(stream)) {
+        primed = event['id']
+        break
+      }
+    }
+    await using gateway = await start({ host })
+    expect(await (await post(gateway, CALL, id)).text()).toContain('"result"')
+    for await (const { data = '' } of events(await resume(gateway, id, primed)))
+      if (data !== '') {
+        expect(JSON.parse(data)).toMatchObject({ method: 'notifications/tools/list_changed' })
+        return
+      }
+    expect.fail('the stream has ended')
+  })
+
   test.each<[string, (gateway: TestGateway, id: string) => Promise<unknown>, Partial<GatewaySetup>]>([
     ['its host ended', (gateway, id) => fetch(gateway.url, { method: 'DELETE', headers: { 'mcp-session-id': id } }), {}],
     [

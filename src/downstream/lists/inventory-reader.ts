@@ -319,7 +319,8 @@ const readEntry = (payload: Payload, { kind, row, link, options, notes }: Readin
   if (schema === undefined) return { original, raw: Buffer.from(raw), paramHeaders: [] }
   const read = readParamHeaders(schema)
   if ('headers' in read) return { original, raw: Buffer.from(raw), paramHeaders: read.headers }
-  if (link.era === 'modern' && link.transport === 'http') return out(`invalid x-mcp-header: ${read.invalid}`)
+  if (link.era === 'modern' && link.transport === 'http')
+    return { ...out(`invalid x-mcp-header: ${read.invalid}`), isInvalid: true }
   return { original, raw: withoutBadAnnotations(raw), paramHeaders: [] }
 }
 

@@ -61,10 +61,12 @@ export class LegacyLink implements Link, Carrier {
     if (this.#isGateway) meta.set(META.hops, String(nextHop(hopsIn(meta))))
     else meta.delete(META.hops)
   })
-  readonly #tasks = new LinkTasks((method, params) =>
-    method === 'tasks/result'
-      ? this.#request(method, params, this.#timeouts().totalMs, 'timeouts.total')
-      : this.#request(method, params),
+  readonly #tasks = new LinkTasks(
+    (method, params) =>
+      method === 'tasks/result'
+        ? this.#request(method, params, this.#timeouts().totalMs, 'timeouts.total')
+        : this.#request(method, params),
+    () => this.#timeouts().idleMs,
   )
   readonly #questions: Attribution
 

@@ -7,6 +7,7 @@
  */
 import { complete, Refusal, ServerError } from '../../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../../rpc/call.ts'
+import { Failure } from '../../wire/message/failure.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 import { declaresTasks, isTerminal } from '../../wire/protocol/extensions.ts'
 import { answerIn, inputRequests, noAnswer, refusalOf } from '../questions.ts'
@@ -39,10 +40,13 @@ type Fetch = (method: string, params: Readonly<Record<string, unknown>>) => Prom
 
 export class LinkTasks {
   readonly #fetch: Fetch
+  readonly #idleMs: () => number
   readonly #tasks = new SparseMap<string, Task>()
 
-  constructor(fetch: Fetch) {
+  /** `idleMs`: how long the result of an ended task is waited for. */
+  constructor(fetch: Fetch, idleMs: () => number) {
     this.#fetch = fetch
+    this.#idleMs = idleMs
   }
 
   /** Stores the task that a call has created; `task` in the modern form. */
@@ -116,7 +120,7 @@ export class LinkTasks {
 
   /** Adds the outcome of the call. Any result completes a task, also one with `isError`; only a JSON-RPC error fails it (B180). */
   async #addOutcome(draft: Draft, id: string, task: Task): Promise<void> {
-    const outcome = await this.#resultOf(id, task)
+    const outcome = await this.#resultOfEnded(id, task)
     if ('error' in outcome) {
       draft.set('status', '"failed"')
       draft.set('error', outcome.error.parts())
@@ -132,6 +136,16 @@ export class LinkTasks {
   async #firstQuestion(id: string, task: Task): Promise<void> {
     void this.#resultOf(id, task).catch(() => undefined)
     await within(FIRST_QUESTION_MS, new Promise<void>((resolve) => (task.wake = resolve)))
+  }
+
+  /** Throws `Failure` if the server does not answer `tasks/result` of a task that it calls ended; it is requested again at the next look. */
+  async #resultOfEnded(id: string, task: Task): Promise<Answer> {
+    const idleMs = this.#idleMs()
+    const outcome = await within(idleMs, this.#resultOf(id, task))
+    if (outcome !== undefined) return outcome
+    task.result = undefined
+    const facts = { amount: Math.round(idleMs / 1000), limit: 'timeouts.idle' }
+    throw new Failure('timeout', `no answer to tasks/result of an ended task within ${idleMs} ms (timeouts.idle)`, facts)
   }
 
   /** The result is requested once; again after a failure of the link. */

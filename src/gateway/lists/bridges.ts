@@ -13,12 +13,13 @@ const isUnruled = ({ options }: Downstream, view: View, { scope }: Pick<Caller, 
   view.toolset === undefined &&
   scope.granted === undefined
 
-/** Whether list requests are relayed over the caller's link: host and link are of one era, and nothing would be changed. */
+/** Whether list requests are relayed over the caller's link: host and link are of one era, and nothing would be changed or left out. */
 export const isListedDirectly = (downstream: Downstream, view: View, caller: Pick<Caller, 'scope' | 'session'>): boolean => {
-  const { link, options } = downstream
+  const { link, options, inventory$ } = downstream
   return (
     isBridge(caller.scope) &&
     link !== undefined &&
+    inventory$.value?.leftOut.some(({ isInvalid }) => isInvalid === true) !== true &&
     (downstream.eras.eraFor(caller) === 'legacy') === (caller.session !== undefined) &&
     !options.decorateTitles &&
     isUnruled(downstream, view, caller)

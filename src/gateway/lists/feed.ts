@@ -24,6 +24,7 @@ import type { GatewayOptions } from '../options.ts'
 import { PersonalCatalogs } from './personal-catalogs.ts'
 import { SessionCatalogs } from './session-catalogs.ts'
 import { Watchers } from './watchers.ts'
+import type { ListAccess } from './watchers.ts'
 
 /** Kinds of hosts with lists of their own. */
 type Kind = 'all' | 'apps' | 'legacy'
@@ -42,7 +43,7 @@ export class Feed {
   readonly #views = new Views()
   readonly #curator = new Curator()
   /** Who is notified of changed lists, once the new catalog is in force (B128). */
-  readonly watchers = new Watchers((caller) => this.viewOf(caller))
+  readonly watchers: Watchers
   #options: FeedOptions
   /** The catalog for hosts that run MCP Apps; the same object as `catalog` unless a server has other lists for them. */
   #appsCatalog: Catalog
@@ -60,8 +61,14 @@ export class Feed {
   /** The servers, if an inventory is newer than the catalog; the next view builds the new catalog. */
   #unsettled: readonly Downstream[] | undefined
 
-  /** `reached` is called with each limit that was reached. */
-  constructor(downstreams$: BehaviorSubject<readonly Downstream[]>, options: GatewayOptions, reached: (option: string) => void) {
+  /** `reached` is called with each limit that was reached. `access`: hides rows, and so changes of them. */
+  constructor(
+    downstreams$: BehaviorSubject<readonly Downstream[]>,
+    options: GatewayOptions,
+    reached: (option: string) => void,
+    access: ListAccess,
+  ) {
+    this.watchers = new Watchers((caller) => this.viewOf(caller), access)
     this.#options = options
     this.#toolsets = new Toolsets(options.toolsets)
     this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
@@ -236,6 +243,7 @@ export class Feed {
 
   #swap(downstreams: readonly Downstream[]): void {
     this.#unsettled = undefined
+    const before = this.#current
     this.#current = new Map()
     const catalog = this.#build(downstreams, this.catalog)
     this.#appsCatalog = this.#buildForApps(downstreams, catalog)
@@ -243,6 +251,8 @@ export class Feed {
     this.catalog$.next(catalog)
     this.#personal.retain(new Set(downstreams.flatMap(({ personal, options }) => (personal === undefined ? [] : [options.key]))))
     this.watchers.look()
+    // Kept until here, since watchers compare with their earlier views.
+    before.clear()
   }
 }
 

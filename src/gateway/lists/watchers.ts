@@ -3,24 +3,29 @@
  * for each took half of the memory of an idle session.
  */
 import { setImmediate } from 'node:timers/promises'
+import { changedKinds } from '../../catalog/inventory.ts'
+import type { ListKind } from '../../catalog/inventory.ts'
 import type { View } from '../../catalog/view/view.ts'
 import type { Caller, ChangeListener, HostSession } from '../../rpc/call.ts'
 import { CHANGED_LISTS } from '../../wire/protocol/methods.ts'
 import type { ChangedList } from '../../wire/protocol/methods.ts'
+import type { Access } from '../access.ts'
+import { RowChanges } from './changed-rows.ts'
 
-/** Digests of the lists of a view. */
-interface Digests {
-  readonly tools: string
-  readonly prompts: string
-  readonly resources: string
-  readonly templates: string
+/** What is kept of a view: it may be large, and of one caller alone. */
+interface Seen {
+  readonly digests: Readonly<Record<ListKind, string>>
+  readonly view: WeakRef<View>
 }
+
+/** The policy for lists. */
+export type ListAccess = Pick<Access, 'shown' | 'asksForLists'>
 
 interface Watcher {
   readonly caller: Caller
   readonly listener: ChangeListener
   /** At the last notification. */
-  seen: Digests
+  seen: Seen
   /** Lists announced by `announce`, with monotonic time: the difference that follows is not notified again. */
   announced?: Map<ChangedList, number>
 }
@@ -30,17 +35,20 @@ const READ_WITHIN_MS = 10_000
 
 export class Watchers {
   readonly #viewOf: (caller: Caller) => View
+  readonly #access: ListAccess
   readonly #watchers = new Map<ChangeListener, Watcher>()
-  /** One-entry cache: most watchers see the same lists and share one record. */
-  #last: Digests | undefined
+  /** Most watchers have the same view, and share one record. */
+  readonly #seen = new WeakMap<View, Seen>()
+  readonly #changes = new RowChanges()
 
-  constructor(viewOf: (caller: Caller) => View) {
+  constructor(viewOf: (caller: Caller) => View, access: ListAccess) {
     this.#viewOf = viewOf
+    this.#access = access
   }
 
   /** Notifies `listener` of the lists that change for this caller from now on, in place of an earlier caller. */
   watch(caller: Caller, listener: ChangeListener): void {
-    const watcher: Watcher = { caller, listener, seen: this.#digestsOf(caller) }
+    const watcher: Watcher = { caller, listener, seen: this.#seenOf(this.#viewOf(caller)) }
     this.#watchers.delete(listener)
     this.#watchers.set(listener, watcher)
   }
@@ -76,12 +84,13 @@ export class Watchers {
   }
 
   /** Notifies each watcher of the lists that differ for it, for another reason than a changed view. Calls are served meanwhile. */
-  async announceWhere(isDifferent: (caller: Caller, list: ChangedList) => boolean): Promise<void> {
-    // A later watcher knows no earlier list.
-    const all = [...this.#watchers.values()]
-    for (const watcher of all) {
+  async announceWhere(isDifferent: (caller: Caller, list: ChangedList, view: View) => boolean): Promise<void> {
+    // A later watcher knows no earlier list. The views of now: the policy of now hides later changes of the rows that it has hidden.
+    const all = [...this.#watchers.values()].map((watcher) => ({ watcher, view: this.#viewOf(watcher.caller) }))
+    for (const { watcher, view } of all) {
+      const { caller, listener } = watcher
       for (const list of CHANGED_LISTS)
-        if (this.#watchers.get(watcher.listener) === watcher && isDifferent(watcher.caller, list)) watcher.listener.changed(list)
+        if (this.#watchers.get(listener) === watcher && isDifferent(caller, list, view)) listener.changed(list)
       await setImmediate()
     }
   }
@@ -95,27 +104,43 @@ export class Watchers {
 
   #compare(watcher: Watcher): void {
     // First: building the view may replace the catalog, which notifies watchers before this returns.
-    const now = this.#digestsOf(watcher.caller)
+    const view = this.#viewOf(watcher.caller)
     const before = watcher.seen
+    const now = this.#seenOf(view)
     watcher.seen = now
-    if (now.tools !== before.tools) this.#differs(watcher, 'tools')
-    if (now.prompts !== before.prompts) this.#differs(watcher, 'prompts')
-    if (now.resources !== before.resources || now.templates !== before.templates) this.#differs(watcher, 'resources')
+    for (const list of CHANGED_LISTS) {
+      const kinds = changedKinds(list).filter((kind) => now.digests[kind] !== before.digests[kind])
+      if (kinds.some((kind) => this.#isShown(kind, before.view.deref(), view, watcher.caller))) this.#differs(watcher, list)
+    }
+  }
+
+  /** Whether the policy shows a changed row to this caller. True if a service decides, which is not asked, and for a freed view. */
+  #isShown(kind: ListKind, before: View | undefined, now: View, caller: Caller): boolean {
+    if (before === undefined || this.#access.asksForLists) return true
+    const [shownBefore, shownNow] = [before, now].map((view) => this.#access.shown(view, kind, caller))
+    if (typeof shownNow !== 'function' || typeof shownBefore !== 'function') return true
+    const changed = this.#changes.between(before.listed(kind), now.listed(kind))
+    return changed.isReordered || changed.before.some(shownBefore) || changed.now.some(shownNow)
+  }
+
+  #seenOf(view: View): Seen {
+    let seen = this.#seen.get(view)
+    if (seen === undefined) {
+      const digest = (kind: ListKind): string => view.listed(kind).digest
+      const [tools, prompts, resources, templates] = [
+        digest('tools'),
+        digest('prompts'),
+        digest('resources'),
+        digest('templates'),
+      ]
+      this.#seen.set(view, (seen = { digests: { tools, prompts, resources, templates }, view: new WeakRef(view) }))
+    }
+    return seen
   }
 
   #differs({ announced, listener }: Watcher, list: ChangedList): void {
     const announcedMs = announced?.get(list) ?? -Infinity
     announced?.delete(list)
     if (performance.now() - announcedMs > READ_WITHIN_MS) listener.changed(list)
-  }
-
-  #digestsOf(caller: Caller): Digests {
-    const view = this.#viewOf(caller)
-    const digest = (kind: keyof Digests): string => view.listed(kind).digest
-    const [tools, prompts, resources, templates] = [digest('tools'), digest('prompts'), digest('resources'), digest('templates')]
-    const last = this.#last
-    const isLast =
-      last?.tools === tools && last.prompts === prompts && last.resources === resources && last.templates === templates
-    return isLast ? last : (this.#last = { tools, prompts, resources, templates })
   }
 }

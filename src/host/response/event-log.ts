@@ -54,11 +54,19 @@ export class EventLog {
   /** Copy for other replicas; `undefined`: none are configured. */
   readonly #stored: StoredEvents | undefined
   #bytes = 0
-  #nextStream = 1
+  #nextStream: number
   #isClosed = false
 
-  constructor(limits: () => EventLogLimits, budget: EventBudget, counts: Pick<LimitCounts, 'passed'>, stored?: StoredEvents) {
+  /** `first`: number of the first stream. A session may have had streams in an earlier process, whose event ids must name none of this log. */
+  constructor(
+    limits: () => EventLogLimits,
+    budget: EventBudget,
+    counts: Pick<LimitCounts, 'passed'>,
+    stored?: StoredEvents,
+    first = 1,
+  ) {
     this.#limits = limits
+    this.#nextStream = first
     this.#stored = stored
     this.#budget = budget
     this.#counts = counts

@@ -424,6 +424,57 @@ test('B128 a reload of the policy is announced to hosts whose lists it changes, 
   expect(other.heard.entries.filter(({ method }) => method === 'notifications/tools/list_changed')).toHaveLength(1)
 })
 
+test.each([legacyHttp, legacyPipe, modernHttp])(
+  'B128 a change of rows that the policy hides is announced only to hosts that see them, over $name',
+  async ({ connect }) => {
+    const hidden = { when: 'call.server == "b" && request.revision != "2025-11-25"', decision: 'deny', reason: 'no' } as const
+    const open = { name: 'open', annotations: { readOnlyHint: true }, inputSchema: { type: 'object' } }
+    const servers = { a: fake.offering('x'), b: fake.of({ tools: [open], prompts: ['p'], resources: ['file:///r'] }) }
+    await using gateway = await start([hidden, ALLOW], { servers })
+    await using limited = await connect(gateway, { revision: '2025-06-18' })
+    await using other = await legacyHttp.connect(gateway)
+    for (const host of [limited, other]) await namesOf(host)
+    let { heard } = limited
+    if (connect === modernHttp.connect) {
+      const notifications = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
+      const listening = limited.begin('subscriptions/listen', { notifications })
+      heard = listening.messages
+      await heard.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+    }
+    const [a, b] = [gateway.fake('a'), gateway.fake('b')]
+    const announced = (): string[] =>
+      heard.entries.flatMap(({ method = '' }) => (method.endsWith('/list_changed') ? [method] : []))
+    b.offers.tools.push({ name: 'y', inputSchema: { type: 'object' } })
+    b.changed('tools')
+    await other.heard.until(({ method }) => method === 'notifications/tools/list_changed')
+    b.offers.tools.pop()
+    b.offers.prompts.push({ name: 'q' })
+    b.changed('tools')
+    b.changed('prompts')
+    await other.heard.until(({ method }) => method === 'notifications/prompts/list_changed')
+    expect(announced()).toEqual([])
+    a.offers.tools.push({ name: 'z', inputSchema: { type: 'object' } })
+    a.changed('tools')
+    await heard.until(({ method }) => method === 'notifications/tools/list_changed')
+    expect(await namesOf(limited)).toEqual(['a__x', 'a__z'])
+    expect(announced()).toEqual(['notifications/tools/list_changed'])
+  },
+)
+
+test('B128 a reload whose policy hides a server that it also removes is announced to each host once', async () => {
+  await using gateway = await start([ALLOW], { servers: { a: OFFER, b: fake.offering('x') } })
+  await using first = await legacyHttp.connect(gateway)
+  await using second = await legacyHttp.connect(gateway)
+  const { configuration } = gateway.running
+  const policy = { ...DEFAULT_POLICY, ...policyOf([{ when: 'call.server == "b"', decision: 'deny', reason: 'no' }, ALLOW]) }
+  const servers = configuration.servers.filter(({ key }) => key !== 'b')
+  await gateway.running.apply({ ...configuration, policy, servers }, new Set())
+  for (const { heard } of [first, second]) {
+    await heard.until(({ method }) => method === 'notifications/tools/list_changed')
+    expect(heard.entries.filter(({ method }) => method === 'notifications/tools/list_changed')).toHaveLength(1)
+  }
+})
+
 test('B171 B265 a rule on the name in lists applies to an original name or URI that is accepted in its place', async () => {
   const ui = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } }
   const tools = [

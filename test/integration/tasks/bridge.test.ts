@@ -76,6 +76,30 @@ describe.each<FakeKind>(['legacy http', 'legacy stdio', 'legacy sse'])('a server
     expect(_meta).not.toHaveProperty(RELATED)
   })
 
+  test('F-02 a result that never comes ends the wait of tasks/get after timeouts.idle, and is asked for again', async () => {
+    let answers = 0
+    await using gateway = await startGateway({
+      servers: {
+        a: taskServer(kind, {
+          'tasks/get': () => ({ ...TASK, status: 'completed' }),
+          'tasks/result': () => (++answers < 2 ? new Promise<never>(() => undefined) : RESULT),
+        }),
+        b: fake.offering('other'),
+      },
+      options: { a: { timeouts: { idleMs: 1_000 } } },
+    })
+    await using host = await modernHttp.connect(gateway, able)
+    const { taskId } = await host.call('tools/call', { name: 'a__may' })
+    await expect(host.call('tasks/get', { taskId })).rejects.toMatchObject({
+      message: expect.stringContaining('timeouts.idle') as unknown,
+      data: { 'dev.trunkline/gateway': { kind: 'timeout', downstream: 'a' } },
+    })
+    expect(await host.call('tasks/get', { taskId })).toMatchObject({
+      status: 'completed',
+      result: { content: [{ uri: 'a+file:///r' }] },
+    })
+  })
+
   test('what it asks stands in tasks/get under keys of its own, until tasks/update answers it', async () => {
     const answers: JsonMap[] = []
     const isDone = Promise.withResolvers<void>()

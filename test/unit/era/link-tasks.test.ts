@@ -12,12 +12,14 @@ const plain = { caller: { session: undefined, capabilities: {} } } as unknown as
 const about = (method: string): Call => ({ ...modern, method, target: '1' })
 const question = { method: 'elicitation/create', params: Payload.of({ message: 'Sure?' }) }
 
+const IDLE = (): number => 300_000
+
 const makeTasks = (status = 'working') => {
   const asked: string[] = []
   const tasks = new LinkTasks(async (method) => {
     asked.push(method)
     return Payload.of(method === 'tasks/get' ? { taskId: '1', status, ttl: 5_000 } : { content: [] })
-  })
+  }, IDLE)
   return { tasks, asked }
 }
 const create = (tasks: LinkTasks, creator: Call, onEnd: () => void = () => undefined): void =>
@@ -77,7 +79,7 @@ const answering = (answers: Readonly<Record<string, object | Error>>) => {
     asked.push(method)
     const answer = answers[method] ?? new Error(`${method} was not expected`)
     return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(Payload.of(answer))
-  })
+  }, IDLE)
   const handle = async (method: string, responses?: object): Promise<object> =>
     read(
       (await tasks.handle({ ...about(method), resume: responses && { responses: Payload.of(responses) } } as unknown as Call))

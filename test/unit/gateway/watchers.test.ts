@@ -17,7 +17,7 @@ test('B129 a change that is found while another is told of is announced once', (
     }
     return { listed: () => ({ digest: catalog.digest }) } as unknown as View
   }
-  const watchers = new Watchers(viewOf)
+  const watchers = new Watchers(viewOf, { asksForLists: false, shown: () => undefined })
   const told: string[] = []
   watchers.watch(caller, { changed: (list) => void told.push(list) })
   catalog.next = 'new'
@@ -35,7 +35,7 @@ describe('watchers', () => {
   const scene = () => {
     const digests = { tools: '1', prompts: '1', resources: '1', templates: '1' }
     const viewOf = () => ({ listed: (kind: keyof typeof digests) => ({ digest: digests[kind] }) }) as unknown as View
-    const watchers = new Watchers(viewOf)
+    const watchers = new Watchers(viewOf, { asksForLists: false, shown: () => undefined })
     const watch = (facts: Partial<Caller>) => {
       const told: string[] = []
       const listener: ChangeListener = { changed: (list) => told.push(list), ended: () => told.push('ended') }

@@ -1,4 +1,5 @@
 /** Requests of legacy hosts over Streamable HTTP: sessions, streams, resumption. Row numbers are of BRIDGING 5.1. */
+import { randomInt } from 'node:crypto'
 import { readInitialize } from '../../../era/host/legacy-host.ts'
 import type { Introduction } from '../../../era/host/legacy-host.ts'
 import { isSameEndpoint, Refusal } from '../../../rpc/call.ts'
@@ -28,6 +29,9 @@ import { Sessions } from '../../session/sessions.ts'
 import { digestOf } from '../../../values/digest.ts'
 import type { HttpSession } from '../../session/sessions.ts'
 import { howToBegin, initializeAnswer, whenReady } from '../../handshake.ts'
+
+/** The names of a session's streams begin at a random number below this. */
+const MAX_FIRST_STREAM = 2 ** 40
 
 /** One text for ended and unknown sessions (T-05). */
 const GONE = 'Session not found: it has ended (listen.limits.session_idle, session_max), or never was'
@@ -229,7 +233,7 @@ export class SessionRequests {
     const { store } = this.#context
     const mayWrite = (): boolean => this.#isLeased
     const stored = store && new StoredEvents(store, digestOf(id), { limits: this.#limits, mayWrite })
-    session.log = new EventLog(this.#limits, this.#budget, this.#context.limits, stored)
+    session.log = new EventLog(this.#limits, this.#budget, this.#context.limits, stored, randomInt(MAX_FIRST_STREAM))
     const entry = this.sessions.add(session, untilMs)
     session.onSet = this.#keepSettings
     announceChanges(session, this.#context)
