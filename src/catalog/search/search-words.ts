@@ -56,7 +56,7 @@ const splitRun = (run: string): readonly string[] => {
 
 /** Every two neighbouring characters of a text without blanks between words, in place of words; another word itself. */
 const pairsOf = (part: string): readonly string[] => {
-  const characters = UNSPACED.test(part) ? [...part] : []
+  const characters = UNSPACED.test(part) ? Array.from(part) : []
   return characters.length < 3 ? [part] : characters.slice(1).map((character, at) => `${characters[at]}${character}`)
 }
 
