@@ -20,6 +20,10 @@ const RUN = /[\p{L}\p{M}\p{N}]+/gu
 /** Plural acronyms, acronyms, words, scripts without case, numbers. */
 const PART = /\p{Lu}{2,}s(?!\p{Ll})|\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{M}]+|[\p{Lo}\p{Lm}\p{Lt}\p{M}]+|\p{N}+/gu
 
+/** Scripts without blanks between words, and Korean, whose words have endings. */
+const UNSPACED =
+  /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{sc=Bopo}\p{sc=Yi}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}]/u
+
 const PLURAL_ACRONYM = /^(\p{Lu}+)s$/u
 
 /** The words of a text in order: split at punctuation and changes of case, in lower case, without noise words and endings. */
@@ -44,10 +48,16 @@ export const reader = (): ((text: string) => string[]) => {
 const splitRun = (run: string): readonly string[] => {
   const parts = run.match(PART) ?? []
   const whole = parts.length > 1 && run.length <= MAX_JOINED ? [run] : []
-  return [...parts.map((part) => part.replace(PLURAL_ACRONYM, '$1')), ...whole]
+  return [...parts.flatMap(pairsOf).map((part) => part.replace(PLURAL_ACRONYM, '$1')), ...whole]
     .map((word) => word.slice(0, MAX_WORD).toLowerCase())
     .filter((word) => !NOISE.has(word))
     .map(stemOf)
+}
+
+/** Every two neighbouring characters of a text without blanks between words, in place of words; another word itself. */
+const pairsOf = (part: string): readonly string[] => {
+  const characters = UNSPACED.test(part) ? Array.from(part) : []
+  return characters.length < 3 ? [part] : characters.slice(1).map((character, at) => `${characters[at]}${character}`)
 }
 
 /** A lower-case word without its English ending; words of other alphabets and short ones stay. */

@@ -43,7 +43,7 @@ export const serverText = ({ key, prefix, displayName }: CatalogServer): string 
 /** The first sentence or line of a description, as one line. */
 export const summaryOf = (description: string): string => {
   const text = description.trimStart()
-  const end = /[.!?:](?=\s)|\n/.exec(text)?.index ?? text.length
+  const end = /[.!?:](?=\s)|[。！？]|\n/.exec(text)?.index ?? text.length
   return text.slice(0, Math.min(end + 1, SUMMARY_LENGTH)).trimEnd()
 }
 

@@ -10,7 +10,13 @@ interface Word {
   readonly description: string
   /** Its own commands. */
   readonly words: readonly string[]
-  readonly options: readonly { readonly flag: string; readonly description: string }[]
+  readonly options: readonly {
+    readonly flag: string
+    /** `-c`. */
+    readonly short: string | undefined
+    readonly takesValue: boolean
+    readonly description: string
+  }[]
 }
 
 const NAME = 'trunkline'
@@ -34,58 +40,93 @@ const wordOf = (command: Command): Word => ({
 })
 
 const optionsOf = (command: Command): Word['options'] =>
-  command.options.flatMap(({ long, description }) => (long == null ? [] : [{ flag: long, description }]))
+  command.options.flatMap(({ long, short, required, optional, description }) =>
+    long == null ? [] : [{ flag: long, short, takesValue: required || optional, description }],
+  )
 
 /** Of quotes, descriptions contain single ones only. */
 const quoted = (text: string): string => `'${text.replaceAll("'", '’')}'`
 const flags = ({ words, options }: Word): string =>
   [...new Set([...words, ...options.map(({ flag }) => flag), '--help'])].join(' ')
+/** The options that take a value, in both spellings. */
+const valued = ({ options }: Word): readonly string[] => [
+  ...new Set(options.flatMap(({ flag, short, takesValue }) => (takesValue ? [flag, ...(short == null ? [] : [short])] : []))),
+]
 const cases = (words: readonly Word[], line: (word: Word) => string): string => words.map(line).join('\n')
 
 const SCRIPTS: Readonly<Record<string, (words: readonly Word[], own: Word) => string>> = {
+  // The shell itself completes files wherever the function finds no word: it quotes blanks, and goes on behind folders.
   bash: (words, own) => `# ${NAME} completion for bash: source <(${NAME} completion bash)
 _${NAME}() {
-  local word=\${COMP_WORDS[COMP_CWORD]} command='' words i
+  local word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD - 1]} command='' valued words i
+  if [ "$word" = = ]; then word=''; elif [ "$before" = = ]; then before=\${COMP_WORDS[COMP_CWORD - 2]}; fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     case \${COMP_WORDS[i]} in -c | --config | --state) i=$((i + 1)) ;; -*) ;; *) command=\${COMP_WORDS[i]}; break ;; esac
   done
   case $command in
-${cases(words, (word) => `    ${word.name}) words='${flags(word)}' ;;`)}
-    *) words='${words.map(({ name }) => name).join(' ')} ${flags(own)}' ;;
+${cases(words, (word) => `    ${word.name}) valued='${valued(word).join(' ')}' words='${flags(word)}' ;;`)}
+    *) valued='${valued(own).join(' ')}' words='${words.map(({ name }) => name).join(' ')} ${flags(own)}' ;;
   esac
-  COMPREPLY=($(compgen -W "$words" -- "$word"))
-  if [ \${#COMPREPLY[@]} -eq 0 ]; then COMPREPLY=($(compgen -f -- "$word")); fi
+  COMPREPLY=()
+  case " $valued " in *" $before "*) ;; *) COMPREPLY=($(compgen -W "$words" -- "$word")) ;; esac
 }
-complete -F _${NAME} ${NAME}
+complete -o default -F _${NAME} ${NAME}
 `,
   zsh: (words, own) => `#compdef ${NAME}
 # ${NAME} completion for zsh: ${NAME} completion zsh > a folder of $fpath/_${NAME}
 _${NAME}() {
-  local -a commands
+  local -a commands valued flags
+  local command='' before=$words[CURRENT-1] i
   commands=(
 ${cases(words, ({ name, description }) => `    ${quoted(`${name}:${description.replaceAll(':', ' -')}`)}`)}
   )
-  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then
-    _describe command commands
-    return
-  fi
-  case $words[2] in
-${cases(words, (word) => `    ${word.name}) compadd -- ${flags(word)} ;;`)}
-    *) compadd -- ${flags(own)} ;;
+  for ((i = 2; i < CURRENT; i++)); do
+    case $words[i] in (-c | --config | --state) ((i++)) ;; (-*) ;; (*) command=$words[i]; break ;; esac
+  done
+  case $command in
+${cases(words, (word) => `    ${word.name}) valued=(${valued(word).join(' ')}) flags=(${flags(word)}) ;;`)}
+    *) valued=(${valued(own).join(' ')}) flags=(${flags(own)}) ;;
   esac
-  _files
+  if compset -P '--*=' || (( $valued[(Ie)$before] )); then
+    _files
+  elif [[ -z $command && $PREFIX != -* ]]; then
+    _describe command commands
+  else
+    compadd -- $flags
+    _files
+  fi
 }
 if [ "$funcstack[1]" = _${NAME} ]; then _${NAME} "$@"; else compdef _${NAME} ${NAME}; fi
 `,
   fish: (words, own) => `# ${NAME} completion for fish: ${NAME} completion fish > ~/.config/fish/completions/${NAME}.fish
-${cases(words, ({ name, description }) => `complete -c ${NAME} -n __fish_use_subcommand -f -a ${name} -d ${quoted(description)}`)}
-${cases([...words, own], ({ name, options }) =>
-  options
-    .map(({ flag, description }) => {
-      const when = name === '' ? '__fish_use_subcommand' : `'__fish_seen_subcommand_from ${name}'`
-      return `complete -c ${NAME} -n ${when} -l ${flag.slice(2)} -d ${quoted(description)}`
-    })
-    .join('\n'),
+function __${NAME}_is
+  set -l command ''
+  set -l isValue no
+  for word in (commandline -opc)[2..-1]
+    if test $isValue = yes
+      set isValue no
+      continue
+    end
+    switch $word
+      case -c --config --state
+        set isValue yes
+      case '-*'
+      case '*'
+        set command $word
+        break
+    end
+  end
+  test "$command" = "$argv[1]"
+end
+${cases(words, ({ name, description }) => `complete -c ${NAME} -n "__${NAME}_is ''" -f -a ${name} -d ${quoted(description)}`)}
+${cases([...words, own], ({ name, words: inner, options }) =>
+  [
+    ...inner.map((word) => `complete -c ${NAME} -n '__${NAME}_is ${name}' -f -a ${word}`),
+    ...options.map(({ flag, short, takesValue, description }) => {
+      const spellings = `${short == null ? '' : `-s ${short.slice(1)} `}-l ${flag.slice(2)}${takesValue ? ' -r' : ''}`
+      return `complete -c ${NAME} -n "__${NAME}_is '${name}'" ${spellings} -d ${quoted(description)}`
+    }),
+  ].join('\n'),
 )}
 `,
   powershell: (words, own) => `# ${NAME} completion for PowerShell: ${NAME} completion powershell | Out-String | Invoke-Expression

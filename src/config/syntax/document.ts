@@ -1,6 +1,6 @@
 /** One text, YAML or JSON with comments, to a tree with places. Every syntax error of the file is reported, not only the first. */
 import { extname } from 'node:path'
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
 import type { Document, Node, YAMLError } from 'yaml'
 import { asError } from '../../values/as-error.ts'
 import { blankComments } from './json-comments.ts'
@@ -45,6 +45,7 @@ export const parseText = (text: string, name: string): ParsedText => {
       message: syntaxMessage(error),
       remedy: REMEDIES[error.code] ?? 'correct the syntax here',
     }))
+    problems.push(...findLostAliases(document, place))
     const isEmpty = problems.length === 0 && document.contents === null
     if (problems.length > 0 || isEmpty) return { tree: empty, problems, isEmpty }
     return { tree: convert(document, place, problems, isInJson) ?? empty, problems, isEmpty }
@@ -55,7 +56,27 @@ export const parseText = (text: string, name: string): ParsedText => {
   }
 }
 
+/** Aliases without an anchor before them. The parser reports only a `*` without a name. */
+const findLostAliases = (document: Document, place: (offset: number) => string): readonly Problem[] => {
+  const anchors = new Set<string>()
+  const lost: Problem[] = []
+  visit(document, {
+    Value: (_, { anchor }) => void (anchor !== undefined && anchors.add(anchor)),
+    Alias: (_, { source, range }) => {
+      if (source === '' || anchors.has(source)) return
+      const message = `there is no anchor &${source} for *${source}`
+      lost.push({ place: place(range?.[0] ?? 0), path: '', message, remedy: QUOTE_STAR })
+    },
+  })
+  return lost
+}
+
+const QUOTE_STAR = 'write a text that begins with * in quotes'
+
 const REMEDIES: Readonly<Partial<Record<YAMLError['code'], string>>> = {
+  BAD_ALIAS: QUOTE_STAR,
+  BAD_DQ_ESCAPE: 'write it in single quotes, where \\ is an ordinary character',
+  BAD_SCALAR_START: 'write it in quotes',
   TAB_AS_INDENT: 'indent with spaces',
   MULTIPLE_DOCS: 'remove the line "---", or write two files and name one under include',
 }

@@ -1,8 +1,9 @@
 /** Commands about files and shells: `fmt`, `adapt`, `completion`, `check --strict`. */
 import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { lstatSync, readFileSync, statSync } from 'node:fs'
 import { chmod, symlink, writeFile } from 'node:fs/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { commandLine } from '../../support/cli.ts'
 import { describeWith } from '../../support/programs.ts'
@@ -204,7 +205,39 @@ describeWith(['bash'], 'completion in bash', () => {
     expect(complete('logs', '--fol')).toEqual(['--follow'])
     expect(complete('-c', 'a.yaml', 'che')).toEqual(['check'])
     expect(complete('-c', 'a.yaml', 'check', '--str')).toEqual(['--strict'])
+    expect(complete('check', '-c', '')).toEqual([''])
+    expect(complete('logs', '--since', '')).toEqual([''])
+    expect(complete('tail', '--since', '--err')).toEqual(['--errors'])
   })
+})
+
+describeWith(['bash', 'zsh', 'tmux'], 'completion at the prompt', () => {
+  test.each([
+    { shell: 'bash', start: 'bash --norc --noprofile -i', load: 'source ./script' },
+    { shell: 'zsh', start: 'zsh -f -i', load: 'autoload -Uz compinit; compinit -u -D; source ./script' },
+  ])(
+    '$shell completes the path of a file with a blank, also behind =, and a command behind -c FILE',
+    async ({ shell, start, load }) => {
+      await using cli = await commandLine({ 'my file.yaml': '' })
+      await writeFile(cli.path('script'), (await cli.here('completion', shell)).stdout)
+      const name = `trunkline-${randomUUID()}`
+      const tmux = (...args: readonly string[]): string =>
+        execFileSync('tmux', ['-f', '/dev/null', '-L', name, ...args], { env: { ...cli.env, TERM: 'xterm-256color' } }).toString()
+      tmux('new-session', '-d', '-x', '120', '-y', '24', `cd ${cli.folder}; PS1='> ' PROMPT='> ' ${start}`)
+      onTestFinished(() => void tmux('kill-server'))
+      const shown = (text: string): Promise<true> =>
+        vi.waitUntil(() => tmux('capture-pane', '-p').includes(text), { timeout: 20_000, interval: 50 })
+      const type = (text: string): void => void tmux('send-keys', '-l', text)
+      type(`${load}; echo lo''aded\n`)
+      await shown('loaded')
+      type('trunkline check -c my\t--str\t')
+      await shown('trunkline check -c my\\ file.yaml --strict')
+      type('\u0015trunkline check --config=my\t')
+      await shown('trunkline check --config=my\\ file.yaml')
+      type('\u0015trunkline -c x.yaml valid\t')
+      await shown('trunkline -c x.yaml validate')
+    },
+  )
 })
 
 describe('completion', () => {
@@ -228,10 +261,13 @@ describeWith(['zsh', 'fish'], 'completion in other shells', () => {
       '-c',
       `autoload -Uz compinit; compinit -u -D; source ${cli.path('zsh')}; [[ -n $_comps[trunkline] ]]`,
     ])
-    const completed = execFileSync('fish', ['-c', `source ${cli.path('fish')}; complete -C 'trunkline logs --fol'`], {
-      env: { ...process.env, HOME: cli.folder, XDG_CONFIG_HOME: cli.folder },
-    })
-    expect(completed.toString()).toMatch(/^--follow/)
+    const completed = (line: string): string =>
+      execFileSync('fish', ['-c', `source ${cli.path('fish')}; complete -C '${line}'`], {
+        env: { ...process.env, HOME: cli.folder, XDG_CONFIG_HOME: cli.folder },
+      }).toString()
+    expect(completed('trunkline logs --fol')).toMatch(/^--follow/)
+    expect(completed('trunkline token n')).toMatch(/^new/)
+    expect(completed('trunkline -c x.yaml valid')).toMatch(/^validate/)
   })
 })
 

@@ -60,6 +60,21 @@ describe('what a question finds', () => {
     expect(names(list, 'ｌｉｓｔｅ')).toEqual(['a__y'])
   })
 
+  test.each([
+    ['查询天气', 'a__maps_weather', '根据城市名称查询指定城市的天气'],
+    ['请帮我删除一个文件', 'a__fs_remove', '从磁盘中删除文件或目录。不可恢复。'],
+    ['ファイルを削除したい', 'a__fs_remove', '指定されたファイルを完全に削除します。'],
+    ['이슈 생성', 'a__new_ticket', '저장소에 새로운 이슈를 생성합니다.'],
+    ['ส่งข้อความ', 'a__post', 'ใช้สำหรับส่งข้อความไปยังช่อง'],
+  ])(
+    'a question in a language without blanks between words, or with endings: "%s" finds %s',
+    (question, expected, description) => {
+      const name = expected.slice('a__'.length)
+      const list = listOf({ a: [tool('other', '列出所有项目 一覧 목록 รายการ'), tool(name, description)] })
+      expect(names(list, question)).toEqual([expected])
+    },
+  )
+
   test('there are never more answers than asked for, and none for words nobody has', () => {
     expect(names(LIST, 'list', new ToolSearch(), 1)).toHaveLength(1)
     expect(names(LIST, 'quux')).toEqual([])
@@ -128,6 +143,7 @@ test.each([
   ['\n  Lists things. And more.', 'Lists things.'],
   ['Reads e.g. v1.2 of it', 'Reads e.g.'],
   ['One line\nand another', 'One line'],
+  ['删除文件。不可恢复。', '删除文件。'],
   ['x'.repeat(300), 'x'.repeat(200)],
   ['', ''],
 ])('the summary of %j is %j', (description, summary) => {

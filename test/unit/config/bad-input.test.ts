@@ -168,6 +168,27 @@ const cases: readonly (readonly [string, string, string | RegExp])[] = [
     /allowed_origins\[0\]: expected an origin/,
   ],
   ['an alias that refers to itself', 'servers: &all\n  a: *all\n', /nested deeper than 64 levels/],
+  [
+    'a pattern without quotes, which YAML reads as an alias',
+    'servers:\n  a: { command: x, filter: { deny: [x, *_delete] } }\n',
+    'trunkline.yaml:2:40: there is no anchor &_delete for *_delete; write a text that begins with * in quotes',
+  ],
+  [
+    'a section that is an alias of nothing',
+    'servers:\n  a: { command: x }\npolicy: *rules\n',
+    'trunkline.yaml:3:9: there is no anchor &rules for *rules; write a text that begins with * in quotes',
+  ],
+  [
+    'a pattern of only *',
+    'servers:\n  a: { command: x, filter: { deny: * } }\n',
+    /^trunkline\.yaml:2:36: .*; write a text that begins with \* in quotes$/,
+  ],
+  ['a package with a scope', 'servers:\n  a: { command: npx, args: [-y, @scope/x] }\n', /2:33: .* @; write it in quotes$/],
+  [
+    'a path of Windows in double quotes',
+    'servers:\n  a: { command: "C:\\Users\\x" }\n',
+    /^trunkline\.yaml:2:20: .*; write it in single quotes, where \\ is an ordinary character$/,
+  ],
 ]
 
 describe('a configuration is refused with its place and a remedy', () => {
