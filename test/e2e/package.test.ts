@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTrunkline } from '../../examples/run.ts'
+import { packagesIn } from '../../scripts/bundle.ts'
 import { startCollector } from '../support/collector.ts'
 import { connectHost } from '../support/hosts.ts'
 
@@ -72,6 +73,34 @@ describe('the installed package', () => {
     const names = files.filter((file) => file.isFile()).map(({ name }) => name)
     expect(names.length).toBeLessThan(400)
     expect(names.filter((name) => name.endsWith('.js') && !/^(main|index)(-|\.)/.test(name))).toEqual([])
+  })
+
+  test('T-36 undici is the only package that is installed with it', async () => {
+    const folders = await readdir(join(folder, 'node_modules'))
+    expect(folders.filter((name) => !name.startsWith('.'))).toEqual(['trunkline', 'undici'])
+  })
+
+  test('has the licence of each package in its bundle, and an SBOM names them and what is installed, and no tool', async () => {
+    const bundled = packagesIn(await readFile(installed('dist/THIRD-PARTY-LICENSES.txt'), 'utf8'))
+    expect(bundled.length).toBeGreaterThan(50)
+    const { stdout } = await run(process.execPath, [join(ROOT, 'scripts/sbom.ts'), installed('dist')], {
+      cwd: ROOT,
+      env,
+      maxBuffer: 2 ** 24,
+    })
+    const { components, dependencies } = JSON.parse(stdout) as {
+      components: { name: string; version: string; 'bom-ref': string }[]
+      dependencies: { ref: string; dependsOn: string[] }[]
+    }
+    const { version } = JSON.parse(await readFile(join(folder, 'node_modules/undici/package.json'), 'utf8')) as {
+      version: string
+    }
+    expect(components.map((one) => `${one.name}@${one.version}`).toSorted()).toEqual([...bundled, `undici@${version}`].toSorted())
+    const known = new Set([
+      ...components.map((one) => one['bom-ref']),
+      `trunkline@${JSON.parse(await readFile(installed('package.json'), 'utf8')).version}`,
+    ])
+    expect(dependencies.flatMap(({ ref, dependsOn }) => [ref, ...dependsOn]).filter((ref) => !known.has(ref))).toEqual([])
   })
 
   test('its schema is found by the name that editors are told', async () => {
