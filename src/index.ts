@@ -1,4 +1,5 @@
 /** The gateway inside another program, without a command line, signals, an admin socket or an admin listener (`admin.bind`). */
+import './supported-node.ts'
 import { callTool } from './admin/calls/call-tool.ts'
 import { serverStatuses, urlsOf } from './admin/state/status.ts'
 import type { ServerStatus } from './admin/state/server-status.ts'

@@ -154,6 +154,26 @@ describe('the installed package', () => {
     expect(host.serverName).toBe('trunkline')
   })
 
+  test.each([
+    ['import', "await import('trunkline')"],
+    ['require', "require('trunkline')"],
+  ])('%s by a Node that is too old ends with the reason, before anything else is loaded', async (_, load) => {
+    const older =
+      "Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.11.0'}});delete process.getBuiltinModule"
+    const words = [
+      '--import',
+      `data:text/javascript,${older}`,
+      ...(load.startsWith('await') ? ['--input-type=module'] : []),
+      '-e',
+      load,
+    ]
+    const { engines } = JSON.parse(await readFile(installed('package.json'), 'utf8')) as { engines: { node: string } }
+    const reason = `Error: trunkline needs Node ${engines.node.replace('>=', '')} or later, and this is ${process.version}\n`
+    await expect(run(process.execPath, words, { cwd: folder, env })).rejects.toMatchObject({
+      stderr: expect.stringContaining(reason) as string,
+    })
+  })
+
   test('keeps the servers of a host, and enters itself in its file', async () => {
     const home = join(folder, 'home')
     await mkdir(join(home, '.cursor'), { recursive: true })
