@@ -5,6 +5,9 @@
 import { join } from 'node:path'
 import type { CodeSplittingOptions, Plugin } from 'rolldown'
 
+/** The check of the Node is a file of its own, so that an import of the library runs it before it loads any other. */
+const CHECK = 'supported-node'
+
 /**
  * What a start loads, in this order: a module, and all it imports that is not in a file before it. None of them may do anything when it is
  * loaded: who embeds the gateway loads these files, too.
@@ -40,7 +43,8 @@ export const startInFewChunks = (folder: string): { readonly plugin: Plugin; rea
     priority: FILES.length - at,
     test: (module: string) => fileOf.get(module) === name,
   }))
-  return { plugin, codeSplitting: { groups } }
+  const check = { name: 'node', priority: FILES.length + 1, test: (module: string) => module.includes(join(folder, CHECK)) }
+  return { plugin, codeSplitting: { groups: [check, ...groups] } }
 }
 
 const IMPORT = /^import (?:(\w+)|\* as (\w+)|(?:(\w+), )?\{([^}]*)\}) from "(node:[\w/]+)";$/gm

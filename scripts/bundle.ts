@@ -17,6 +17,24 @@ const packageOf = (module: string): string | undefined => {
   return /^(.*[/\\]node_modules[/\\](?:@[^/\\]+[/\\])?[^/\\]+)[/\\]/.exec(module)?.[1]
 }
 
+/** Which file of a release has the licences of the packages in it. */
+export const LICENCES = 'THIRD-PARTY-LICENSES.txt'
+const RULE = `\n${'-'.repeat(80)}\n\n`
+
+/** The licences of the packages in a bundle and in the dashboard. Each begins with name and version. Throws if a package has no licence. */
+export const licencesOf = (output: RolldownOutput['output']): string => {
+  const modules = output.flatMap((chunk) => (chunk.type === 'chunk' ? Object.keys(chunk.modules) : []))
+  const folders = new Set([
+    ...modules.flatMap((module) => packageOf(module) ?? []),
+    ...DASHBOARD_PACKAGES.map((name) => join(ROOT, 'node_modules', name)),
+  ])
+  return [...folders].sort().map(licenceOf).join(RULE)
+}
+
+/** `name@version` of each package in such a text. */
+export const packagesIn = (licences: string): readonly string[] =>
+  licences.split(RULE).map((one) => one.slice(0, one.indexOf('\n')).replace(' ', '@'))
+
 const licenceOf = (folder: string): string => {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Record<string, string>
   const file = readdirSync(folder).find((file) => /^licen[cs]e(\.|$)/i.test(file))
@@ -85,14 +103,8 @@ export const bundleProgram = async (folder: string): Promise<void> => {
     if (entry.isFile() && !kept.has(file) && !written.has(file)) rmSync(file)
   }
   removeEmptyFolders(folder)
-  const modules = output.flatMap((chunk) => (chunk.type === 'chunk' ? Object.keys(chunk.modules) : []))
   await buildDashboard(join(folder, 'dashboard'))
-  const folders = new Set([
-    ...modules.flatMap((module) => packageOf(module) ?? []),
-    ...DASHBOARD_PACKAGES.map((name) => join(ROOT, 'node_modules', name)),
-  ])
-  const rule = `\n${'-'.repeat(80)}\n\n`
-  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), [...folders].sort().map(licenceOf).join(rule))
+  writeFileSync(join(folder, LICENCES), licencesOf(output))
 }
 
 if (import.meta.main) await bundleProgram(resolve(process.argv[2] ?? join(ROOT, 'dist')))

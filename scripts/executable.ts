@@ -1,14 +1,14 @@
 /**
  * `node scripts/executable.ts [FOLDER]`: the program as one file that needs no Node, for this platform: the Node that runs this script
- * with the complete program in it (single executable application). The files of the dashboard are beside it.
+ * with the complete program in it (single executable application). The files of the dashboard and the licences of what is in it are beside it.
  *
  * Not obvious: Node accepts one CommonJS script, so all chunks are one, and modules that find files by their own URL are replaced.
  */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
-import { BUNDLING } from './bundle.ts'
+import { BUNDLING, LICENCES, licencesOf } from './bundle.ts'
 import { buildDashboard } from './dashboard.ts'
 
 const ROOT = dirname(import.meta.dirname)
@@ -21,6 +21,16 @@ const REPLACED = (version: string): Readonly<Record<string, string>> => ({
   'src/dashboard-folder.ts': `import { dirname, join } from 'node:path'
     export const DASHBOARD_FOLDER = join(dirname(process.execPath), 'dashboard')`,
 })
+
+/** The licence of the Node that runs this script: beside it in an archive of nodejs.org, or in the package that npm installed. */
+const licenceOfNode = (): string => {
+  const own = join(ROOT, 'node_modules/node/node_modules', `node-${process.platform}-${process.arch}`)
+  const folder = [dirname(process.execPath), dirname(dirname(process.execPath)), own].find((one) =>
+    existsSync(join(one, 'LICENSE')),
+  )
+  if (folder === undefined) throw new Error(`there is no LICENSE beside ${process.execPath}: it cannot be passed on`)
+  return join(folder, 'LICENSE')
+}
 
 /** Builds into `folder` and returns the path of the executable. */
 export const buildExecutable = async (folder: string): Promise<string> => {
@@ -39,7 +49,7 @@ export const buildExecutable = async (folder: string): Promise<string> => {
       },
     ],
   })
-  await bundle.write({ file: script, format: 'cjs', codeSplitting: false })
+  const { output } = await bundle.write({ file: script, format: 'cjs', codeSplitting: false })
   await bundle.close()
   const [configuration, blob] = [join(folder, 'sea.json'), join(folder, 'program.blob')]
   writeFileSync(
@@ -57,6 +67,8 @@ export const buildExecutable = async (folder: string): Promise<string> => {
   execFileSync(process.execPath, [postject, file, 'NODE_SEA_BLOB', blob, '--sentinel-fuse', FUSE, ...machO], { stdio: 'pipe' })
   if (process.platform === 'darwin') execFileSync('codesign', ['--sign', '-', file])
   await buildDashboard(join(folder, 'dashboard'))
+  writeFileSync(join(folder, LICENCES), licencesOf(output))
+  copyFileSync(licenceOfNode(), join(folder, 'NODE-LICENSE.txt'))
   for (const made of [script, configuration, blob]) rmSync(made)
   return file
 }

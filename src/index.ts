@@ -1,4 +1,5 @@
 /** The gateway inside another program, without a command line, signals, an admin socket or an admin listener (`admin.bind`). */
+import './supported-node.ts'
 import { callTool } from './admin/calls/call-tool.ts'
 import { serverStatuses, urlsOf } from './admin/state/status.ts'
 import type { ServerStatus } from './admin/state/server-status.ts'
@@ -47,8 +48,8 @@ export interface CreateGatewayOptions {
    */
   readonly layers?: readonly Layer[]
   /**
-   * Receives log lines of all levels, without secrets; an error that it throws is ignored. Default: warnings and errors on stderr, as JSON
-   * lines or as `telemetry.log.format` says.
+   * Receives log lines of all levels, without secrets; an error that it throws is ignored. Default: lines on stderr in the format of
+   * `telemetry.log.format` and from the level of `telemetry.log.level`, which is `warn` if it is not configured.
    */
   readonly log?: Log
 }
@@ -105,7 +106,7 @@ export class CallError extends Error {
 export const createGateway = async (options: CreateGatewayOptions): Promise<EmbeddedGateway> => {
   const problems = optionProblems(options)
   if (problems.length > 0) throw new ConfigError(problems)
-  const context = readRuntimeEnvironment()
+  const context = readRuntimeEnvironment({ logLevel: 'warn' })
   const load = async (given: CreateGatewayOptions['configuration']): Promise<Configuration> => {
     const configuration = await loadConfiguration(sourcesOf(given), context)
     if (options.listen !== false) return configuration
@@ -113,10 +114,8 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
   }
   const configuration = await load(options.configuration)
   const redactor = new Redactor(configuration.secrets)
-  const log =
-    options.log === undefined
-      ? createLog({ ...configuration.log, level: 'warn' }, process.stderr, redactor.hideJson)
-      : guardLog(options.log, redactor)
+  const own = createLog(configuration.log, process.stderr, redactor.hideJson)
+  const log = options.log === undefined ? own : guardLog(options.log, redactor)
   const warnOf = (next: Configuration, known: readonly string[]): void => {
     for (const warning of next.warnings) if (!known.includes(warning)) log.warn({}, warning)
     if (next.workers > 1) log.warn({}, 'listen.workers works only on the command line: this gateway is one process')
@@ -136,6 +135,7 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
     const next = await load(given)
     const { changed, needsRestart } = diffConfigurations(before, next)
     await running.apply(next, new Set(changed))
+    own.level = next.log.level
     warnOf(next, before.warnings)
     if (needsRestart.length > 0) log.warn({ options: needsRestart }, 'these changes take effect in a new gateway only')
   }

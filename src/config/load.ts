@@ -109,7 +109,10 @@ export const loadConfiguration = async (sources: Sources, context: RuntimeEnviro
     policy,
     allowsFaults: context.overrides?.allowFaults === true,
     lock,
-    log: { level: settings.telemetry?.log?.level ?? 'info', format: settings.telemetry?.log?.format ?? 'auto' },
+    log: {
+      level: settings.telemetry?.log?.level ?? context.overrides?.logLevel ?? 'info',
+      format: settings.telemetry?.log?.format ?? 'auto',
+    },
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
     stateKeys: settings.state?.key ?? [],
     workers,

@@ -39,6 +39,8 @@ export interface RuntimeEnvironment {
         readonly state?: string | undefined
         /** Replaces `reload.watch`; where the servers come from hosts, it decides whether their files are watched. */
         readonly watch?: boolean | undefined
+        /** The level of the log where the configuration has none. */
+        readonly logLevel?: 'warn' | undefined
         /** `faults` may be injected. */
         readonly allowFaults?: boolean | undefined
         readonly allowUnauthenticatedNetwork?: boolean | undefined

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTrunkline } from '../../examples/run.ts'
+import { packagesIn } from '../../scripts/bundle.ts'
 import { buildExecutable } from '../../scripts/executable.ts'
 import { connectHost } from '../support/hosts.ts'
 
@@ -33,6 +34,14 @@ describe('the single executable', () => {
     writeFileSync(join(folder, 'trunkline.yaml'), 'servers: {}\n', { mode: 0o600 })
     const { stdout } = await run(file, ['connect', 'cursor', '--print'], { cwd: folder, env: { HOME: folder } })
     expect(JSON.parse(stdout)).toMatchObject({ mcpServers: { trunkline: { command: file } } })
+  })
+
+  test('has the licences of Node and of the packages in it beside it', () => {
+    const beside = (name: string): string => readFileSync(join(folder, 'bin', name), 'utf8')
+    expect(packagesIn(beside('THIRD-PARTY-LICENSES.txt')).map((one) => one.slice(0, one.lastIndexOf('@')))).toEqual(
+      expect.arrayContaining(['undici', 'rxjs', '@opentelemetry/api', 'ioredis', 'preact']),
+    )
+    expect(beside('NODE-LICENSE.txt')).toMatch(/^Node\.js is licensed for use as follows:/)
   })
 
   test('serves hosts of both eras and the dashboard', async () => {

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTrunkline } from '../../examples/run.ts'
+import { packagesIn } from '../../scripts/bundle.ts'
 import { startCollector } from '../support/collector.ts'
 import { connectHost } from '../support/hosts.ts'
 
@@ -74,6 +75,34 @@ describe('the installed package', () => {
     expect(names.filter((name) => name.endsWith('.js') && !/^(main|index)(-|\.)/.test(name))).toEqual([])
   })
 
+  test('T-36 undici is the only package that is installed with it', async () => {
+    const folders = await readdir(join(folder, 'node_modules'))
+    expect(folders.filter((name) => !name.startsWith('.'))).toEqual(['trunkline', 'undici'])
+  })
+
+  test('has the licence of each package in its bundle, and an SBOM names them and what is installed, and no tool', async () => {
+    const bundled = packagesIn(await readFile(installed('dist/THIRD-PARTY-LICENSES.txt'), 'utf8'))
+    expect(bundled.length).toBeGreaterThan(50)
+    const { stdout } = await run(process.execPath, [join(ROOT, 'scripts/sbom.ts'), installed('dist')], {
+      cwd: ROOT,
+      env,
+      maxBuffer: 2 ** 24,
+    })
+    const { components, dependencies } = JSON.parse(stdout) as {
+      components: { name: string; version: string; 'bom-ref': string }[]
+      dependencies: { ref: string; dependsOn: string[] }[]
+    }
+    const { version } = JSON.parse(await readFile(join(folder, 'node_modules/undici/package.json'), 'utf8')) as {
+      version: string
+    }
+    expect(components.map((one) => `${one.name}@${one.version}`).toSorted()).toEqual([...bundled, `undici@${version}`].toSorted())
+    const known = new Set([
+      ...components.map((one) => one['bom-ref']),
+      `trunkline@${JSON.parse(await readFile(installed('package.json'), 'utf8')).version}`,
+    ])
+    expect(dependencies.flatMap(({ ref, dependsOn }) => [ref, ...dependsOn]).filter((ref) => !known.has(ref))).toEqual([])
+  })
+
   test('its schema is found by the name that editors are told', async () => {
     const require = createRequire(join(folder, 'package.json'))
     const schema = JSON.parse(await readFile(require.resolve('trunkline/schema/v1.json'), 'utf8')) as { type: string }
@@ -123,6 +152,26 @@ describe('the installed package', () => {
     await using gateway = await createGateway({ configuration })
     await using host = await connectHost('sdk1 http', { url: gateway.urls[0] ?? '' })
     expect(host.serverName).toBe('trunkline')
+  })
+
+  test.each([
+    ['import', "await import('trunkline')"],
+    ['require', "require('trunkline')"],
+  ])('%s by a Node that is too old ends with the reason, before anything else is loaded', async (_, load) => {
+    const older =
+      "Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.11.0'}});delete process.getBuiltinModule"
+    const words = [
+      '--import',
+      `data:text/javascript,${older}`,
+      ...(load.startsWith('await') ? ['--input-type=module'] : []),
+      '-e',
+      load,
+    ]
+    const { engines } = JSON.parse(await readFile(installed('package.json'), 'utf8')) as { engines: { node: string } }
+    const reason = `Error: trunkline needs Node ${engines.node.replace('>=', '')} or later, and this is ${process.version}\n`
+    await expect(run(process.execPath, words, { cwd: folder, env })).rejects.toMatchObject({
+      stderr: expect.stringContaining(reason) as string,
+    })
   })
 
   test('keeps the servers of a host, and enters itself in its file', async () => {

@@ -1,6 +1,6 @@
 /** What a program may pass to `createGateway`: what is wrong is refused with its place, before anything is started. */
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { ConfigError, createGateway } from '../../src/index.ts'
 import type { CreateGatewayOptions, EmbeddedGateway, Log } from '../../src/index.ts'
 
@@ -123,4 +123,50 @@ test('warnings about the configuration are logged, at the start and by a reload 
   expect(warned).toEqual([missing, 'no server is configured'])
   await gateway.reload({ listen, servers: {}, include: ['none-*.yaml', 'other-*.yaml'] })
   expect(warned.slice(2)).toEqual(['configuration: no file matches other-*.yaml'])
+})
+
+/** The lines that a gateway without a log of the program writes to stderr, with their levels. */
+const linesOf = async (
+  configuration: object,
+  use: (gateway: EmbeddedGateway) => Promise<unknown>,
+): Promise<readonly string[]> => {
+  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  try {
+    await using gateway = await created({ configuration })
+    await use(gateway)
+    const lines = written.mock.calls.map(([line]) => JSON.parse(String(line)) as { level: number; msg: string })
+    return lines.map(({ level, msg }) => `${level} ${msg}`)
+  } finally {
+    written.mockRestore()
+  }
+}
+const NO_SERVER = '40 no server is configured'
+
+test.for<readonly [what: string, level: string | undefined, lines: readonly string[]]>([
+  ['warnings where no level is configured', undefined, [NO_SERVER]],
+  ['no warnings at the level error', 'error', []],
+])('the log on stderr has %s', async ([, level, lines]) => {
+  const telemetry = { log: { format: 'json', level } }
+  expect(await linesOf({ listen, servers: {}, telemetry }, (gateway) => Promise.resolve(gateway))).toEqual(lines)
+})
+
+test('the log on stderr has the state of servers at the level info', async () => {
+  const telemetry = { log: { format: 'json', level: 'info' } }
+  const lines = await linesOf({ listen, servers: { a: fake('good') }, telemetry }, (gateway) =>
+    gateway.call('a__echo', { text: 'x' }),
+  )
+  expect(lines).toContain('30 server is ready')
+})
+
+test('a reload changes the level of the log on stderr, also for its own warnings', async () => {
+  const next = (level: string | undefined) => ({
+    listen,
+    servers: {},
+    include: ['none-*.yaml'],
+    telemetry: { log: { format: 'json', level } },
+  })
+  const first = { listen, servers: {}, telemetry: { log: { format: 'json', level: 'error' } } }
+  const missing = '40 configuration: no file matches none-*.yaml'
+  expect(await linesOf(first, (gateway) => gateway.reload(next(undefined)))).toEqual([missing])
+  expect(await linesOf({ ...first, telemetry: undefined }, (gateway) => gateway.reload(next('error')))).toEqual([NO_SERVER])
 })

@@ -39,6 +39,7 @@ const MODULES = [
   'admin',
   'dashboard-folder.ts',
   'dashboard',
+  'supported-node.ts',
   'embedded.ts',
   'index.ts',
   'commands',
