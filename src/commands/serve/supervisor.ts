@@ -19,7 +19,7 @@ import type { Member } from '../../app/member.ts'
 import type { Running } from '../../app/running.ts'
 import { asError } from '../../values/as-error.ts'
 import type { Configuration } from '../../config/options.ts'
-import { Backoff } from '../../downstream/pacing/backoff.ts'
+import { Backoff, DEFAULT_BACKOFF } from '../../downstream/pacing/backoff.ts'
 import { sealKeys } from '../../seal-key.ts'
 import { MemoryStore } from '../../store/memory-store.ts'
 import { operateStore } from '../../store/relayed-store.ts'
@@ -43,6 +43,8 @@ import type { RelayedLine, Start } from './worker.ts'
 const GRACE_MS = 2_000
 /** How long a worker may take to answer a request for its state. */
 const ANSWER_MS = 3_000
+/** Pauses before restarts. There is no crash loop as of servers: without workers no address is served. */
+const RESTARTS = { ...DEFAULT_BACKOFF, maxMs: 10_000, maxCrashes: Infinity }
 
 /** The state of one worker, whose process may change. */
 interface Slot {
@@ -121,7 +123,7 @@ export class Supervisor {
     this.#start = parts.start
     this.#slots = Array.from({ length: loaded.configuration.workers }, (_, at) => ({
       index: at + 1,
-      backoff: new Backoff(),
+      backoff: new Backoff(RESTARTS),
       child: undefined,
       exchange: undefined,
       restarts: 0,

@@ -239,6 +239,26 @@ describe('two workers', () => {
     LIMIT_MS,
   )
 
+  test(
+    'F-04 a worker that ends again and again is restarted within seconds: a host would find nothing at the address meanwhile',
+    async () => {
+      await using cli = await commandLine()
+      const up = await start(cli)
+      const pauses = (): number[] =>
+        up.lines.flatMap((line) => /"nextTryMs":(\d+),"msg":"a worker has ended/.exec(line)?.[1] ?? []).map(Number)
+      const pids = async () => (await ps(cli)).workers?.flatMap(({ pid }) => pid ?? [])
+      for (let end = 1; end <= 5; end++) {
+        await expect.poll(pids, { timeout: 30_000 }).toHaveLength(2)
+        process.kill((await pids())?.[0] ?? 0, 'SIGKILL')
+        await expect.poll(pauses, { timeout: 10_000 }).toHaveLength(end)
+      }
+      expect(pauses().filter((ms) => ms > 10_000)).toEqual([])
+      up.signal('SIGTERM')
+      expect(await up.ended).toBe(0)
+    },
+    LIMIT_MS,
+  )
+
   test.runIf(process.platform === 'linux')(
     'a worker that is killed while it is sent a message does not end the others',
     async () => {
