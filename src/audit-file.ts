@@ -96,7 +96,6 @@ export class AuditFile implements AuditSink, AsyncDisposable {
     if (this.#isScheduled) return
     this.#isScheduled = true
     // All lines of one turn of the event loop are written together.
-    // All lines of one turn of the loop leave together.
     setImmediate(() => {
       this.#isScheduled = false
       if (this.#error === undefined) this.#flush()
@@ -124,7 +123,9 @@ export class AuditFile implements AuditSink, AsyncDisposable {
     clearTimeout(this.#retry)
     const { waiting } = this.state
     if (waiting > 0) this.#log.error({ file: this.#options.file, lines: waiting }, 'lines of the audit log are lost')
-    else await this.#handle.close().catch(() => undefined)
+    const close = (): Promise<void> => this.#handle.close().catch(() => undefined)
+    if (this.#writing === undefined) await close()
+    else void this.#writing.then(close)
   }
 
   #drop(): void {

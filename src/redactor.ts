@@ -12,6 +12,9 @@ const SHORTEST_LINE = 8
 const SHORTEST_CORE = 6
 /** A piece of a live token: shorter pieces reveal nothing, and occur in ordinary texts. */
 const WORD = /[\w~-]{12,}/g
+/** A text that may be base64; whether it contains that of twelve characters of ASCII: their upper bits decide three of each four digits. */
+const IN_BASE64_RUN = /[\w+/-]{16,}={0,2}/g
+const ASCII_IN_BASE64 = /(?:[A-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][\w+/-]){3}/
 /** What follows `%` or `\\` in the escapes of URLs and texts: these letters may not belong to the word behind them. */
 const ESCAPED: Readonly<Record<string, RegExp>> = { '%': /^(?:25)*[\da-f]{2}/i, '\\': /^(?:u[\da-f]{4}|x[\da-f]{2}|[bfnrt])/i }
 
@@ -55,7 +58,20 @@ export class Redactor {
   /** The text with every secret replaced. JSON may become invalid: see `hideJson`. */
   readonly hide = (text: string): string => {
     const hidden = this.#hideKnown(text)
-    return this.#live.size === 0 ? hidden : hidden.replace(WORD, (word, at: number) => this.#hideLive(word, hidden[at - 1] ?? ''))
+    if (this.#live.size === 0) return hidden
+    const decoded = hidden.replace(IN_BASE64_RUN, (run) => (this.#hasLiveInside(run) ? HIDDEN : run))
+    return decoded.replace(WORD, (word, at: number) => this.#hideLive(word, decoded[at - 1] ?? ''))
+  }
+
+  /** Whether a run of base64 contains a token. It may begin after other characters, such as those of a path. */
+  #hasLiveInside(run: string): boolean {
+    if (!ASCII_IN_BASE64.test(run)) return false
+    return [0, 1, 2, 3].some((from) =>
+      Buffer.from(run.slice(from), 'base64')
+        .toString('latin1')
+        .match(WORD)
+        ?.some((word) => this.#live.has(word)),
+    )
   }
 
   /** `before`: the character before the word. If an escape may begin there, the word is looked up with and without its letters. */
@@ -84,8 +100,7 @@ export class Redactor {
    * word by word, so their number does not matter. Without tokens the holder has ended.
    */
   readonly hold = (holder: object, tokens: readonly string[]): void => {
-    const forms = tokens.flatMap((token) => [...formsOf(token), Buffer.from(token).toString('base64')])
-    const words = forms.flatMap((form) => form.match(WORD) ?? [])
+    const words = tokens.flatMap(formsOf).flatMap((form) => form.match(WORD) ?? [])
     const [last = [], before = []] = this.#held.get(holder) ?? []
     this.#held.set(holder, [words, last])
     for (const word of words) this.#live.set(word, (this.#live.get(word) ?? 0) + 1)

@@ -6,6 +6,7 @@ import { Refusal, ServerError } from '../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import type { CallRecord, Denial, DenialReason } from '../rpc/record.ts'
 import { sessionLabel } from '../rpc/session-label.ts'
+import { withoutSecrets } from '../observe/capture/body.ts'
 import { endOfError, endOfOutcome, endOfStream } from '../observe/call-end.ts'
 import { parseJson } from '../values/json-object.ts'
 import { Failure } from '../wire/message/failure.ts'
@@ -131,7 +132,7 @@ export class Audit {
       bytesOut: end.bytes ?? (end.result && sizeOf(end.result)),
     }
     const text = JSON.stringify(line)
-    sink.write(hideJson(received === undefined ? text : withBodies(text, received, end)))
+    sink.write(received === undefined ? hideJson(text) : withoutSecrets(withBodies(text, received, end), hideJson))
   }
 }
 

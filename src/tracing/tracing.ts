@@ -25,6 +25,7 @@ import type { Sampler } from '@opentelemetry/sdk-trace'
 import type { ServerOptions } from '../downstream/options.ts'
 import type { Link } from '../era/server/link.ts'
 import type { Answer, Call, Handler, HostSession, Layer, Outcome, Question, Scope } from '../rpc/call.ts'
+import { withoutSecrets } from '../observe/capture/body.ts'
 import { endOfError, endOfOutcome, endOfStream } from '../observe/call-end.ts'
 import type { CallRecord } from '../rpc/record.ts'
 import type { TracedServer, TracePoint } from '../rpc/call.ts'
@@ -208,10 +209,12 @@ export class Tracing implements AsyncDisposable {
   /** Traces a server request to a legacy host. Its parent is the server's span if the request names one. */
   async #ask(question: Question, ask: NonNullable<Call['ask']>, call: Span): Promise<Answer> {
     const { method, params } = question
-    const parent = remoteContext(params?.object('_meta'))
+    const meta = params?.object('_meta')
+    const parent = remoteContext(meta)
     const options = { kind: SpanKind.CLIENT, attributes: { 'mcp.method.name': method } }
     const span = this.#tracer.startSpan(method, options, parent === undefined ? childContext(call) : contextOf(parent))
     params?.setIn('_meta', 'traceparent', `"${formatTraceparent(span.spanContext())}"`)
+    if (parent === undefined) meta?.delete('tracestate')
     let answer: Answer
     try {
       answer = await ask(question)
@@ -274,7 +277,7 @@ export class Tracing implements AsyncDisposable {
   #capture(span: Span, name: string, { method }: Call, ...json: Uint8Array[]): void {
     const bytes = byteLength(json)
     if (method !== 'tools/call' || bytes === 0 || bytes > MAX_CAPTURED_BYTES || !span.isRecording()) return
-    span.setAttribute(name, this.#source.hideJson(join(json).toString()))
+    span.setAttribute(name, withoutSecrets(join(json).toString(), this.#source.hideJson))
   }
 }
 

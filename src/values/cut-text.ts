@@ -4,6 +4,20 @@
 export const firstCharacters = (text: string, most: number): string =>
   text.length <= most ? text : Buffer.from(text.slice(0, most)).toString()
 
+/**
+ * At most `most` characters, without a word that is cut. For texts from which secrets are removed later: the beginning of a secret would not
+ * be recognized as one.
+ */
+export const firstWords = (text: string, most: number): string => {
+  if (text.length <= most) return text
+  let end = most
+  while (end > 0 && IN_WORD.test(text.charAt(end)) && IN_WORD.test(text.charAt(end - 1))) end--
+  return firstCharacters(text, end)
+}
+
+/** Printable ASCII besides blanks and quotes. */
+const IN_WORD = /[!#-&(-~]/
+
 /** The beginning of a text, at most `most` bytes. */
 export const firstBytes = (text: string, most: number): string => {
   const bytes = Buffer.from(text)

@@ -102,13 +102,15 @@ describe('at the end', () => {
     log.error.mockClear()
     await file[Symbol.asyncDispose]()
     expect(log.error).toHaveBeenCalledExactlyOnceWith({ file: '/audit', lines: 2 }, 'lines of the audit log are lost')
+    expect(disk.isClosed).toBe(true)
   })
 })
 
 describe('at the end of the process', () => {
   test('a disk that does not answer is waited for two seconds, and what it has not taken is lost', async () => {
     const disk = new Disk()
-    disk.gate = new Promise(() => undefined)
+    const { promise, resolve: answer } = Promise.withResolvers<void>()
+    disk.gate = promise
     const file = await onto(disk)
     file.write('{"a":1}')
     await turn()
@@ -120,6 +122,10 @@ describe('at the end of the process', () => {
     await end
     expect(log.error).toHaveBeenCalledExactlyOnceWith({ file: '/audit', lines: 1 }, 'lines of the audit log are lost')
     expect(disk.isClosed).toBe(false)
+    // A reload goes on with another file: this one must not stay open.
+    answer()
+    await turn()
+    expect(disk.isClosed).toBe(true)
   })
 
   test('no timer is left, whether the last lines were written or not', async () => {

@@ -223,6 +223,22 @@ test('T-14 where there are live tokens alone, they are hidden in JSON and in dat
   expect(redactor.hideJson('{"a":"live-token-0123456789"}')).toBe('{"a":"***"}')
 })
 
+test.each(['', 'x:', 'xx:', 'xxx:', 'user@host.test:'])(
+  'T-14 a live token is hidden in the base64 of a text that begins with %j',
+  (before) => {
+    const redactor = new Redactor()
+    redactor.hold({}, ['live-token/0123456789-abcdefghijkl'])
+    for (const form of ['base64', 'base64url'] as const)
+      for (const after of ['', ':x', ':xx']) {
+        const encoded = Buffer.from(`${before}live-token/0123456789-abcdefghijkl${after}`).toString(form)
+        expect(redactor.hide(`{"authorization":"Basic ${encoded}","x":1}`)).toBe('{"authorization":"Basic ***","x":1}')
+        expect(redactor.hide(`data:text/plain;base64,${encoded}`)).toBe('data:text/plain;base64,***')
+      }
+    const other = Buffer.from('a text without any token, as long as it may be').toString('base64')
+    expect(redactor.hide(other)).toBe(other)
+  },
+)
+
 test('T-14 a token of two holders is hidden until both have replaced it twice', () => {
   const redactor = new Redactor()
   const token = 'shared-token-0123456789'

@@ -1,5 +1,6 @@
 /** Requests to a token endpoint, with client authentication ([RFC 6749] 2.3, [RFC 7523] 2.2). */
 import { createPrivateKey, randomUUID } from 'node:crypto'
+import { firstWords } from '../../values/cut-text.ts'
 import { parseJsonObject } from '../../values/json-object.ts'
 import type { Reach } from './reach.ts'
 import type { Provider } from './discovery.ts'
@@ -123,7 +124,7 @@ export const refusalText = (code: string, description: unknown, secrets: readonl
   let text = description.slice(0, 4_096)
   for (const secret of secrets) if (secret !== '') text = text.replaceAll(secret, '…')
   text = text.replaceAll(/[\w.-]{40,}/g, '…')
-  return `${refusal} (${JSON.stringify(text.slice(0, LONGEST_DESCRIPTION))})`
+  return `${refusal} (${JSON.stringify(firstWords(text, LONGEST_DESCRIPTION))})`
 }
 
 const shownOrigin = (url: string): string => URL.parse(url)?.origin ?? 'the token endpoint'

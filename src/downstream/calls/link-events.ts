@@ -13,6 +13,7 @@ import type { LinkOwner } from '../link-owner.ts'
 import type { LinkReports } from '../link-reports.ts'
 import type { ServerOptions } from '../options.ts'
 import type { ServerRequests } from './server-requests.ts'
+import { firstWords } from '../../values/cut-text.ts'
 
 interface LinkEventSource {
   /** `Downstream.id` */
@@ -94,7 +95,7 @@ export class LinkEventHandlers {
   /** Logs at `debug`. `error`: an unexpected error is logged at `error` with its stack; invalid JSON of a server is none. */
   logFault(reason: string, sample: string, error?: unknown): void {
     const { options, environment } = this.#source
-    const facts = { server: options().key, sample: sample.slice(0, 200) }
+    const facts = { server: options().key, sample: firstWords(sample, 200) }
     if (error === undefined) environment.log.debug(facts, reason)
     else if (error instanceof ScanError || error instanceof SyntaxError)
       environment.log.debug({ ...facts, error: error.message }, reason)

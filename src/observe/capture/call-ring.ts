@@ -22,6 +22,7 @@ export interface RingLimits {
 /** Approximate memory of a call without messages. */
 const BASE_SIZE = 1_024
 const LANE_SIZE = 256
+const ASK_SIZE = 128
 
 const CALLS_PER_BLOCK = 256
 const MAX_FREE_BLOCKS = 4
@@ -366,10 +367,10 @@ const moreOf = (call: CallFacts): More | undefined => {
   }
 }
 
-const sizeOf = ({ name, end }: CallFacts, more: More | undefined): number => {
-  let size = BASE_SIZE + (name?.length ?? 0) + (end?.detail?.length ?? 0)
+const sizeOf = ({ name, original, end }: CallFacts, more: More | undefined): number => {
+  let size = BASE_SIZE + (name?.length ?? 0) + (original?.length ?? 0) + (end?.detail?.length ?? 0)
   if (more === undefined) return size
-  size += (more.lanes?.length ?? 0) * LANE_SIZE
+  size += (more.lanes?.length ?? 0) * LANE_SIZE + more.asks.length * ASK_SIZE
   for (const message of messagesOf(more)) size += message.size
   return size
 }

@@ -2,6 +2,7 @@
 import { OPEN_BRACE } from '../../wire/json/tokens.ts'
 import { EnvelopeError, numberedId, readServerMessage, splitBatch } from '../../wire/message/envelope.ts'
 import { attempt } from '../../values/attempt.ts'
+import { firstWords } from '../../values/cut-text.ts'
 import type { ScanAhead } from '../../wire/json/scan-ahead.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import { lastMember, membersAt } from '../../wire/message/members.ts'
@@ -93,4 +94,4 @@ export const readOversized = (reason: string, head: Buffer, tail?: Buffer): Over
 const SAMPLE_LENGTH = 200
 
 /** The beginning of a message, to recognize it in a log. */
-export const sampleOf = (bytes: Buffer): string => bytes.toString('utf8', 0, 4 * SAMPLE_LENGTH).slice(0, SAMPLE_LENGTH)
+export const sampleOf = (bytes: Buffer): string => firstWords(bytes.toString('utf8', 0, 4 * SAMPLE_LENGTH), SAMPLE_LENGTH)

@@ -270,13 +270,13 @@ test('backpressure is that of the only host of a link', () => {
   expect([modern.isHostStalled?.({ onlyCall: () => stalled }), modern.isHostStalled?.(flowing)]).toEqual([true, false])
 })
 
-test('a violation is logged with the beginning of what was sent, and a defect of the gateway as an error', () => {
+test('T-14 a violation is logged with the beginning of what was sent, and a defect of the gateway as an error', () => {
   const { handlers, environment } = setUp()
   const events = handlers.onMain()
-  events.violation('no JSON', 'y'.repeat(300))
+  events.violation('no JSON', `${'y'.repeat(180)} ${'z'.repeat(100)}`)
   events.violation('cannot be handled', 'x', new Error('defect'))
   events.violation('cannot be handled', 'x', 'text')
-  expect(environment.log.debug.mock.calls).toEqual([[{ server: 'a', sample: 'y'.repeat(200) }, 'no JSON']])
+  expect(environment.log.debug.mock.calls).toEqual([[{ server: 'a', sample: `${'y'.repeat(180)} ` }, 'no JSON']])
   expect(environment.log.error.mock.calls).toEqual([
     [{ server: 'a', sample: 'x', error: expect.stringContaining('Error: defect') as string }, 'cannot be handled'],
     [{ server: 'a', sample: 'x', error: 'no error object' }, 'cannot be handled'],

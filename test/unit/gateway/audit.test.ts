@@ -255,6 +255,26 @@ describe('bodies', () => {
   })
 })
 
+test('T-14 bodies hold no value of a member that is named like a secret', async () => {
+  const { through, texts, lines } = record({ bodies: true })
+  const inner = JSON.stringify({ refresh_token: 'unknown-2', page_token: 'p2' })
+  await through(
+    answering({ content: [{ type: 'text', text: inner }], structuredContent: { apiKey: 'unknown-3' } }),
+    byBob({
+      params: Payload.of({ name: 'a__x', arguments: { user: 'bob', password: 'unknown-1', pin: { client_secret: [1, 2] } } }),
+    }),
+  )
+  expect(texts[0]).not.toContain('unknown-')
+  expect(lines()[0]).toMatchObject({
+    principal: 'bob',
+    params: { arguments: { user: 'bob', password: '***', pin: { client_secret: '***' } } },
+    result: {
+      content: [{ text: JSON.stringify({ refresh_token: '***', page_token: 'p2' }) }],
+      structuredContent: { apiKey: '***' },
+    },
+  })
+})
+
 test('T-15 one event is one line of the audit log, whatever is in it', async () => {
   const strange = fc.oneof(
     fc.string({ unit: 'binary' }),

@@ -38,6 +38,7 @@ const WHOLE = factsOf({
 })
 const LANE = { ...laneOf(11, 13), firstMs: 12, id: 10 }
 
+const ASK = { method: 'm', fromMs: 1, toMs: 2 }
 const CALLS: Readonly<Record<string, CallFacts>> = {
   'plain facts': WHOLE,
   'one lane': { ...WHOLE, lanes: [LANE] },
@@ -82,6 +83,8 @@ test.each<[what: string, call: CallFacts, bytes: number]>([
   ['a name and a reason', factsOf({ name: 'abc', end: { outcome: 'failed', detail: '12345' } }), 1_024 + 8],
   ['one plain lane', factsOf({ lanes: [LANE] }), 1_024],
   ['two lanes', factsOf({ lanes: [LANE, LANE] }), 1_024 + 2 * 256],
+  ['the name of its server', factsOf({ name: 'abc', original: '12345' }), 1_024 + 8],
+  ['questions', factsOf({ asks: [ASK, ASK] }), 1_024 + 2 * 128],
   ['messages', factsOf({ request: message('1234'), lanes: [{ ...LANE, response: message('12') }] }), 1_024 + 256 + 2 * 128 + 6],
 ])('a call with %s counts its bytes', (_what, call, bytes) => {
   const ring = new CallRing(() => ({ ...ROOMY, maxBytes: bytes }))

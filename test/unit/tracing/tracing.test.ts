@@ -157,6 +157,18 @@ test('arguments and results are kept up to 64 KiB, of tools alone, and only wher
   expect((await of({}, sized(65_537)))[1]).toBeUndefined()
 })
 
+test('T-14 arguments and results hold no value of a member that is named like a secret', async () => {
+  const { tracing, spans } = start(true)
+  const params = Payload.of({ name: 'a__x', arguments: { user: 'bob', password: 'unknown-1' } })
+  await tracing.layer(() => Promise.resolve(complete(Payload.of({ structuredContent: { apiKey: 'unknown-2' } }))))(
+    callOf({ params }),
+  )
+  expect(spans[0]?.attributes).toMatchObject({
+    'gen_ai.tool.call.arguments': '{"user":"bob","password":"***"}',
+    'gen_ai.tool.call.result': '{"structuredContent":{"apiKey":"***"}}',
+  })
+})
+
 test.each<[what: string, end: (result: StreamedResult) => void, type: string | undefined]>([
   ['goes through', (result) => result.finish(), undefined],
   ['breaks off', (result) => result.fail(new Failure('lost', 'gone')), 'lost'],
@@ -208,6 +220,26 @@ test('a question to the host is a span below its call, or below the span of the 
   )
   expect([first?.status.code, second?.status.code]).toEqual([SpanStatusCode.UNSET, SpanStatusCode.ERROR])
   expect([first?.attributes['error.type'], second?.attributes['error.type']]).toEqual([undefined, '-7'])
+})
+
+test('a question of a server with a tracestate alone takes it to no host: it belongs to no trace', async () => {
+  const { tracing } = start()
+  const asked: unknown[] = []
+  const ask = async ({ params }: Question) => {
+    asked.push(JSON.parse(join(params?.parts() ?? []).toString()))
+    return { result: Payload.of({}) }
+  }
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+  await tracing.layer(async (call) => {
+    for (const meta of [{}, { traceparent: 'unreadable' }, { traceparent }])
+      await call.ask!({ method: 'roots/list', params: Payload.of({ _meta: { ...meta, tracestate: 'of=another' } }) })
+    return done(call)
+  })(callOf({ ask }))
+  expect(asked.map((params) => (params as { _meta: { tracestate?: string } })._meta.tracestate)).toEqual([
+    undefined,
+    undefined,
+    'of=another',
+  ])
 })
 
 test.each([

@@ -20,7 +20,8 @@ test.each([
   ['x'.repeat(200), `the server answered HTTP 502: "${'x'.repeat(200)}"`],
   ['shown<title>a</title>, too', 'the server answered HTTP 502: "shown , too"'],
   ['</title>a<title>b</title>c', 'the server answered HTTP 502: "a c"'],
-  ['x'.repeat(201), `the server answered HTTP 502: "${'x'.repeat(200)}…"`],
+  ['ä'.repeat(201), `the server answered HTTP 502: "${'ä'.repeat(200)}…"`],
+  ['x y '.repeat(51), `the server answered HTTP 502: "${'x y '.repeat(50)}…"`],
   ['', 'the server answered HTTP 502'],
   ['<html></html>', 'the server answered HTTP 502'],
   ['<style>a<script>b</script >c</STYLE\n>d<head>e<!-- f', 'the server answered HTTP 502: "d e<!-- f"'],
@@ -42,4 +43,11 @@ test('where a redirect leads is named without user information and query', () =>
   expect(shown('https://u:p@login.example/sso?state=secret#x')).toBe('"https://login.example/sso"')
   expect(shown('/mcp/')).toBe('"https://mcp.example/mcp/"')
   expect(shown(undefined)).toBe('nowhere (no Location)')
+})
+
+test('T-14 no secret is cut in the middle: its beginning would not be recognized', () => {
+  const filler = 'word '.repeat(37)
+  expect(told(`${filler}token: sk-live-0123456789abcdef and more`)).toBe(`the server answered HTTP 502: "${filler}token: …"`)
+  expect(told(`{"authorization":"${'x'.repeat(160)}","key":"sk-live-0123456789abcdef0123456789"}`)).not.toContain('sk-live')
+  expect(told('sk-live-0123456789'.repeat(20))).toBe('the server answered HTTP 502: "…"')
 })

@@ -1,5 +1,6 @@
 /** Maps an HTTP status of a server to the failure of the request (BRIDGING 7.2). */
 import type { IncomingHttpHeaders } from 'node:http'
+import { firstWords } from '../../../values/cut-text.ts'
 import { memberOf, parseJsonObject } from '../../../values/json-object.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { cleanLabel } from '../../../wire/protocol/label.ts'
@@ -84,9 +85,10 @@ const quoteOf = (body: Buffer): string => {
     .replace(/<[a-z!/?][^<>]*>/gi, ' ')
     .replace(/&([a-z]+|#39|#x27);/gi, (entity, name: string) => ENTITIES[name.toLowerCase()] ?? entity)
     .replace(/\s+/g, ' ')
-  const characters = Array.from(cleanLabel(text).trim())
-  if (characters.length === 0) return ''
-  return `: "${characters.slice(0, MAX_QUOTED).join('')}${characters.length > MAX_QUOTED ? '…' : ''}"`
+  const label = cleanLabel(text).trim()
+  if (label === '') return ''
+  const quoted = firstWords(label, MAX_QUOTED)
+  return `: "${quoted}${quoted === label ? '' : '…'}"`
 }
 
 /** The beginnings of page parts that are not shown. */
