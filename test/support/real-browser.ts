@@ -16,7 +16,9 @@ export const launchBrowser = async (): Promise<Browser> => {
   const { default: bundled } = await import('@sparticuz/chromium')
   // Its own arguments are for one page in one process.
   const args = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage']
-  return chromium.launch({ executablePath: await bundled.executablePath(), args, headless: true })
+  // The browser of a person ignores changes of the history that come too often.
+  const ignoreDefaultArgs = ['--disable-ipc-flooding-protection']
+  return chromium.launch({ executablePath: await bundled.executablePath(), args, ignoreDefaultArgs, headless: true })
 }
 
 /** `describe` for a suite that drives a browser; where none starts it is named and left out. */

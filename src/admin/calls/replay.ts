@@ -4,7 +4,7 @@ import { LOCAL } from '../../auth/identity.ts'
 import type { CallDetail } from '../../observe/capture/captured.ts'
 import type { Viewer } from '../../observe/viewer.ts'
 import { parseJsonObject } from '../../values/json-object.ts'
-import { Payload } from '../../wire/message/payload.ts'
+import { join, Payload } from '../../wire/message/payload.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 import { callDetail } from './calls.ts'
 import { callMethod } from './call-tool.ts'
@@ -24,6 +24,9 @@ export interface ReplayRequest {
   readonly isConfirmed: boolean
 }
 
+/** In place of a secret in captured messages. */
+const HIDDEN = '***'
+
 /** Methods that can be replayed, and the member of their params that names the target. */
 const FIELDS: Readonly<Record<string, 'name' | 'uri'>> = {
   'tools/call': 'name',
@@ -31,7 +34,7 @@ const FIELDS: Readonly<Record<string, 'name' | 'uri'>> = {
   'resources/read': 'uri',
 }
 
-/** Rejects with `AdminRefusal` if the call cannot be replayed, or needs a confirmation. */
+/** Rejects with `AdminRefusal` if the call cannot be replayed, or needs a confirmation or values that were hidden. */
 export const replay = async (
   running: Pick<Running, 'gateway' | 'context' | 'observer'>,
   viewer: Viewer,
@@ -51,7 +54,15 @@ export const replay = async (
   if (target === undefined) throw new AdminRefusal(400, 'body', `params.${field} must be a string`)
   params.delete('_meta')
   const isWrite = method === 'tools/call' && gateway.feed.viewOf({ scope, revision: MODERN }).isWrite(target)
-  if (isWrite && !isConfirmed) throw new AdminRefusal(409, 'confirm', `${target} may do more than read: confirm the call`)
+  const isHidden = join(params.parts()).includes(HIDDEN)
+  // Of a request that was edited, a person can say that it means the mark itself.
+  if (isHidden && edited === undefined)
+    throw new AdminRefusal(409, 'hidden', `values of this request were hidden as secrets (${HIDDEN}): edit it, and enter them`)
+  const reasons = [
+    isWrite ? `${target} may do more than read: confirm the call` : '',
+    isHidden ? `it still has ${HIDDEN}, where values were hidden as secrets: confirm that this is meant` : '',
+  ].filter(Boolean)
+  if (reasons.length > 0 && !isConfirmed) throw new AdminRefusal(409, 'confirm', reasons.join('; '))
   const call = context.nextRef()
   const end = await callMethod(
     { gateway, observer: context.observer, ref: call, replayOf: id },

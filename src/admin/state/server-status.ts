@@ -9,6 +9,8 @@ export interface ServerStatus {
   readonly state: string
   /** The reason if it is not healthy. */
   readonly reason: string | undefined
+  /** It is not running, and its next use starts it (`lifecycle.start: lazy`); its state is `starting`. */
+  readonly isResting: boolean
   /** The operator must sign in to it: `trunkline login`. */
   readonly needsSignIn: boolean
   /** The current callers of a server to which each caller signs in separately, where hosts are authenticated. `state` is the best of theirs. */

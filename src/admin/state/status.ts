@@ -103,6 +103,7 @@ export const serverStatuses = ({
       key: options.key,
       state,
       reason: isResting ? RESTING : reason,
+      isResting,
       needsSignIn: needsSignIn && callers === undefined,
       callers: callers && { all: callers.length, unsigned: callers.filter(isUnsigned).length },
       transport: transportName(link?.transport, options.url === undefined),

@@ -1,6 +1,7 @@
 /** Requests to the admin listener, with the token of the session. A refusal is thrown as `ApiError`. */
 import { signal } from '@preact/signals'
 import { asError } from '../../values/as-error.ts'
+import { attempt } from '../../values/attempt.ts'
 
 /** The answer of `GET /api/session`. */
 export interface Session {
@@ -37,7 +38,7 @@ export const sessionProblem = signal('')
 
 /**
  * The token survives only a reload of this page: session storage belongs to one tab and one origin, including the port.
- * Decision 0061.
+ * A browser that stores nothing throws: the token ends with the page. Decision 0061.
  */
 const STORED = 'trunkline-token'
 let token = ''
@@ -85,7 +86,7 @@ const failureOf = async (response: Response): Promise<ApiError> => {
 export const startSession = async (): Promise<void> => {
   const key = /^#k=([\w-]+)$/.exec(location.hash)?.[1]
   if (key !== undefined) history.replaceState(null, '', `${location.pathname}${location.search}`)
-  token = sessionStorage.getItem(STORED) ?? ''
+  token = attempt(() => sessionStorage.getItem(STORED)) ?? ''
   if (key === undefined) return token === '' ? undefined : signInWith(token).catch(endWithError)
   try {
     const opened = await ask<Session & { readonly token: string }>('POST', '/session', JSON.stringify({ key }))
@@ -117,12 +118,12 @@ export const signOut = async (): Promise<void> => {
 
 const keep = (given: string): void => {
   token = given
-  sessionStorage.setItem(STORED, given)
+  attempt(() => sessionStorage.setItem(STORED, given))
 }
 
 const end = (problem: string): void => {
   token = ''
-  sessionStorage.removeItem(STORED)
+  attempt(() => sessionStorage.removeItem(STORED))
   sessionProblem.value = problem
   session.value = undefined
 }

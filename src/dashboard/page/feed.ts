@@ -1,8 +1,8 @@
 /** The live feed: one event stream into the list of calls. After a break it is reopened at the call after the last known one. */
 import { signal } from '@preact/signals'
 import type { FeedMessage } from '../../admin/calls/calls.ts'
-import type { CallRow } from '../../observe/capture/captured.ts'
-import { CallList } from '../model/call-list.ts'
+import type { CallPage } from '../../observe/observer.ts'
+import { CallList, MAX_CALLS } from '../model/call-list.ts'
 import { readEvents } from '../model/event-lines.ts'
 import { ApiError, ask, send } from './api.ts'
 
@@ -11,7 +11,7 @@ export const calls = new CallList()
 export const callsVersion = signal(0)
 export const feedState = signal<'connecting' | 'live' | 'lost'>('connecting')
 
-const FIRST_PAGE = 1_000
+const PAGE = 1_000
 const FIRST_WAIT_MS = 500
 const LAST_WAIT_MS = 10_000
 
@@ -33,8 +33,16 @@ const HIDDEN_MS = 30_000
 /** The process whose calls are in the list; empty: none yet. */
 let run = ''
 
+/** The older calls of the list of all begin before this id; 0: there are none. */
+let olderBefore = Infinity
+/** The latest search, and the id before which it goes on; 0: it is complete. */
+let search = { filter: '', before: 0 }
+let isLoadingOlder = false
+
 const clear = (): void => {
   calls.clear()
+  olderBefore = Infinity
+  search = { filter: '', before: 0 }
   changed()
 }
 
@@ -103,14 +111,36 @@ const MOST_OPEN = 60
 /** Requests calls that are open in the list: their ends are not sent again after a break or a gap. */
 const loadOpen = async (): Promise<void> => {
   const ids = calls.openIds.slice(0, MOST_OPEN)
-  if (ids.length > 0) await loadPage(`id:${ids.join(',')}`).catch(() => undefined)
+  if (ids.length === 0) return
+  const page = await requestPage(`id:${ids.join(',')}`).catch(() => undefined)
+  calls.addFound(page?.calls ?? [])
+  changed()
 }
 
-/** Adds the kept calls that match to the list. */
-export const loadPage = async (filter: string): Promise<void> => {
-  const query = new URLSearchParams({ filter, limit: String(FIRST_PAGE) })
-  const page = await ask<{ readonly calls: readonly CallRow[] }>('GET', `/calls?${query.toString()}`)
-  if (filter === '') calls.addPage(page.calls)
-  else calls.addFound(page.calls)
+const requestPage = (filter: string, before = Infinity): Promise<CallPage> => {
+  const query = new URLSearchParams({ filter, limit: String(PAGE), ...(before !== Infinity && { before: String(before) }) })
+  return ask<CallPage>('GET', `/calls?${query.toString()}`)
+}
+
+/** Adds the newest kept calls that match to the list, or those before an id. */
+export const loadPage = async (filter: string, before = Infinity): Promise<void> => {
+  const page = await requestPage(filter, before)
+  if (filter === '') {
+    calls.addPage(page.calls)
+    olderBefore = Math.min(olderBefore, page.next ?? 0)
+  } else {
+    calls.addFound(page.calls)
+    search = { filter, before: page.next ?? 0 }
+  }
   changed()
+}
+
+/** Adds the next older page to the list, if there is one and the list has room. */
+export const loadOlder = async (filter: string): Promise<void> => {
+  const before = filter === '' ? olderBefore : search.filter === filter ? search.before : 0
+  const isFull = filter === '' && calls.size >= MAX_CALLS
+  if (isLoadingOlder || isFull || before === 0 || before === Infinity) return
+  isLoadingOlder = true
+  await loadPage(filter, before).catch(() => undefined)
+  isLoadingOlder = false
 }

@@ -10,6 +10,9 @@ export interface Loaded<T> {
   readonly reload: () => void
 }
 
+/** Statistics of all stored calls: no call is stored longer (`ui.capture.ttl`). */
+export const STORED_STATS = '/stats?window=576h'
+
 /** `everyMs`: 0: once. An empty path requests nothing. */
 export const useLoad = <T>(path: string, everyMs = 0): Loaded<T> => {
   const [state, setState] = useState<{ path: string; data: T | undefined; error: ApiError | undefined }>({

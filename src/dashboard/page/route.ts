@@ -10,19 +10,44 @@ export interface Route {
   readonly query: URLSearchParams
 }
 
+/** The path of what is shown, which the address may not have yet. */
+let here = `${location.pathname}${location.search}`
+
 const read = (): Route => {
-  const [, screen = '', item = ''] = location.pathname.split('/')
+  const [path = ''] = here.split('?', 1)
+  const [, screen = '', item = ''] = path.split('/')
   const name = attempt(() => decodeURIComponent(item)) ?? item
-  return { screen: screen || 'traffic', item: name, query: new URLSearchParams(location.search) }
+  return { screen: screen || 'traffic', item: name, query: new URLSearchParams(here.slice(path.length)) }
 }
 
 export const route = signal<Route>(read())
 
+/** Browsers ignore more than 200 changes of the history in ten seconds: a held key makes more. */
+const WRITE_MS = 60
+let writing: ReturnType<typeof setTimeout> | undefined
+let isWritten = true
+
+const write = (): void => {
+  if (!isWritten) history.replaceState(null, '', here)
+  isWritten = true
+}
+
 /** Goes to a path of the dashboard; `replace`: replaces the history entry. */
 export const go = (path: string, { replace = false } = {}): void => {
-  if (path === `${location.pathname}${location.search}`) return
-  if (replace) history.replaceState(null, '', path)
-  else history.pushState(null, '', path)
+  if (path === here) return
+  if (!replace) {
+    write()
+    history.pushState(null, '', path)
+  }
+  here = path
+  if (replace) {
+    isWritten = false
+    if (writing === undefined) write()
+    writing ??= setTimeout(() => {
+      writing = undefined
+      write()
+    }, WRITE_MS)
+  }
   route.value = read()
 }
 
@@ -32,17 +57,17 @@ export const selectedNow = (): string => route.peek().query.get('sel') ?? ''
 /** Selects the row that is `by` rows away, within the list. */
 export const selectBy = (names: readonly string[], by: number): void => {
   const next = names[Math.min(Math.max(names.indexOf(selectedNow()) + by, 0), names.length - 1)]
-  if (next !== undefined) setQuery({ sel: next })
+  if (next !== undefined) setQuery({ sel: next }, { replace: true })
 }
 
-/** Sets members of the query; an empty value removes one. */
-export const setQuery = (changes: Readonly<Record<string, string>>): void => {
-  const query = new URLSearchParams(location.search)
+/** Sets members of the query; an empty value removes one. `replace`: what is shown stays the same, so that Back skips it. */
+export const setQuery = (changes: Readonly<Record<string, string>>, { replace = false } = {}): void => {
+  const query = new URLSearchParams(route.peek().query)
   for (const [name, value] of Object.entries(changes)) {
     if (value === '') query.delete(name)
     else query.set(name, value)
   }
-  go(pathWith(location.pathname, query), { replace: true })
+  go(pathWith(here.split('?', 1)[0] ?? '', query), { replace })
 }
 
 const pathWith = (path: string, query: URLSearchParams): string => {
@@ -60,7 +85,12 @@ export const encoded = (name: string): string => encodeURIComponent(name.toWellF
 /** Handles links inside the page and the history buttons of the browser. */
 export const startRouting = (): void => {
   if (location.pathname === '/') history.replaceState(null, '', `/traffic${location.search}${location.hash}`)
-  addEventListener('popstate', () => (route.value = read()))
+  here = `${location.pathname}${location.search}`
+  addEventListener('popstate', () => {
+    here = `${location.pathname}${location.search}`
+    isWritten = true
+    route.value = read()
+  })
   document.addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest('a') : null
     const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey

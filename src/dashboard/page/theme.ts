@@ -1,10 +1,12 @@
 /** Light or dark: the setting of the system, unless the user selected another. */
 import { signal } from '@preact/signals'
+import { attempt } from '../../values/attempt.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
 const STORED = 'trunkline-theme'
 const read = (): Theme => {
-  const stored = localStorage.getItem(STORED)
+  // A browser that stores nothing throws.
+  const stored = attempt(() => localStorage.getItem(STORED))
   return stored === 'light' || stored === 'dark' ? stored : 'system'
 }
 
@@ -12,7 +14,7 @@ export const theme = signal<Theme>(read())
 
 export const setTheme = (chosen: Theme): void => {
   theme.value = chosen
-  localStorage.setItem(STORED, chosen)
+  attempt(() => localStorage.setItem(STORED, chosen))
   show()
 }
 

@@ -1,5 +1,6 @@
 /** The state of a server: a sign and a word. Colour only where something is wrong. */
 import type { JSX } from 'preact'
+import type { ServerStatus } from '../../admin/state/server-status.ts'
 
 /** `▲`: needs an action or time; `✗`: does not work. */
 const TONES: Readonly<Record<string, string>> = {
@@ -11,9 +12,16 @@ const TONES: Readonly<Record<string, string>> = {
   draining: 'open',
 }
 
-export const HealthSign = ({ state, needsSignIn }: { readonly state: string; readonly needsSignIn: boolean }): JSX.Element => (
-  <span class={`outcome outcome-${needsSignIn ? 'notice' : (TONES[state] ?? 'plain')}`}>
-    <span class="outcome-sign" aria-hidden="true" />
-    {needsSignIn ? 'needs sign-in' : state}
-  </span>
-)
+export const HealthSign = ({
+  server: { state, needsSignIn, isResting },
+}: {
+  readonly server: Pick<ServerStatus, 'state' | 'needsSignIn' | 'isResting'>
+}): JSX.Element => {
+  const shown = needsSignIn ? 'needs sign-in' : isResting ? 'resting' : state
+  return (
+    <span class={`outcome outcome-${needsSignIn ? 'notice' : (TONES[shown] ?? 'plain')}`}>
+      <span class="outcome-sign" aria-hidden="true" />
+      {shown}
+    </span>
+  )
+}

@@ -31,12 +31,17 @@ export const ReplayDialog = ({
   const [state, setState] = useState<
     { kind: 'idle' | 'busy' } | { kind: 'end'; text: string } | { kind: 'confirm' | 'refused'; message: string }
   >({ kind: 'idle' })
+  const edited = (json: string | undefined): void => {
+    setArgs(json)
+    // What was asked about other arguments is asked again.
+    setState((before) => (before.kind === 'busy' ? before : { kind: 'idle' }))
+  }
   const params = paramsWith(detail, isTool ? args : undefined)
   const send = async (isConfirmed: boolean): Promise<void> => {
     setState({ kind: 'busy' })
     try {
-      const edited = isEdit && isTool ? `,"params":${params}` : ''
-      const text = await askText('POST', '/replay', `{"id":${id}${edited}${isConfirmed ? ',"confirm":true' : ''}}`)
+      const other = isEdit && isTool ? `,"params":${params}` : ''
+      const text = await askText('POST', '/replay', `{"id":${id}${other}${isConfirmed ? ',"confirm":true' : ''}}`)
       const call = Number(/^\{"kind":"result","call":(\d+)/.exec(text)?.[1] ?? 0)
       if (call > 0) {
         onClose()
@@ -53,7 +58,7 @@ export const ReplayDialog = ({
       <p class="muted">
         <Line text={name ?? method} /> is called again as principal local. All limits and policies apply.
       </p>
-      {isEdit && isTool && isReady && <ArgumentsEditor schema={schema} initial={argumentsOf(detail)} onChange={setArgs} />}
+      {isEdit && isTool && isReady && <ArgumentsEditor schema={schema} initial={argumentsOf(detail)} onChange={edited} />}
       {state.kind === 'confirm' && <Banner tone="notice" text={state.message} />}
       {state.kind === 'refused' && <Banner text={state.message} />}
       {state.kind === 'end' && <ResultView text={state.text} />}

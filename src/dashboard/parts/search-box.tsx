@@ -37,7 +37,8 @@ export const SearchBox = ({
       placeholder={placeholder}
       {...(spellcheck !== undefined && { spellcheck })}
       {...(problemId !== undefined && { autocomplete: 'off', 'aria-invalid': isWrong === true, 'aria-describedby': problemId })}
-      onInput={(event) => setQuery({ q: event.currentTarget.value })}
+      // The first letter is a step of the history, the others are not.
+      onInput={(event) => setQuery({ q: event.currentTarget.value }, { replace: value !== '' })}
     />
     {hasKey === true && <kbd aria-hidden="true">/</kbd>}
   </label>

@@ -18,6 +18,8 @@ export interface VirtualListProps<T> {
   readonly selected: string
   readonly onSelect: (key: string) => void
   readonly onOpen: (item: T) => void
+  /** The last row is shown. */
+  readonly onEnd?: () => void
   readonly empty: ComponentChildren
   readonly className: string
 }
@@ -26,7 +28,7 @@ const OVERSCAN = 6
 const FIRST_ROW_PX = 32
 
 export const VirtualList = <T,>(props: VirtualListProps<T>): JSX.Element => {
-  const { items, keyOf, label, header, cells, rowClass, selected, onSelect, onOpen, empty, className } = props
+  const { items, keyOf, label, header, cells, rowClass, selected, onSelect, onOpen, onEnd, empty, className } = props
   const box = useRef<HTMLDivElement>(null)
   // Ten thousand keys are compared when the list or the selection changes, not on every scroll event.
   const selectedAt = useMemo(
@@ -102,6 +104,9 @@ export const VirtualList = <T,>(props: VirtualListProps<T>): JSX.Element => {
 
   const first = Math.max(0, Math.floor(view.top / rowPx) - OVERSCAN)
   const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowPx) + OVERSCAN)
+  useEffect(() => {
+    if (last === items.length) onEnd?.()
+  }, [last, items])
   const isSelectedShown = selectedAt >= first && selectedAt < last
   return (
     <div

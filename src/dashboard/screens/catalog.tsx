@@ -13,7 +13,7 @@ import { lineOf } from '../model/text.ts'
 import { session } from '../page/api.ts'
 import { useKeys } from '../page/keys.ts'
 import type { Key } from '../page/keys.ts'
-import { useLoad } from '../page/load.ts'
+import { STORED_STATS, useLoad } from '../page/load.ts'
 import { clearMarks, marks, setMarks } from '../page/marks.ts'
 import { go, pathTo, route, selectBy, selectedNow, setQuery } from '../page/route.ts'
 import { Chip, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
@@ -22,7 +22,6 @@ import { VirtualList } from '../parts/virtual-list.tsx'
 import { MarkedTools } from './marked-tools.tsx'
 
 export const HOSTS = ['claude-desktop', 'claude-code', 'cursor', 'vscode', 'windsurf', 'codex', 'gemini', 'copilot-cli']
-const WINDOW = '1h'
 
 interface Row extends ToolRow {
   readonly stats: ToolStats | undefined
@@ -71,7 +70,7 @@ export const Catalog = (): JSX.Element => {
   const selected = query.get('sel') ?? ''
   const box = useRef<HTMLInputElement>(null)
   const tools = useLoad<{ readonly tools: readonly ToolRow[] }>('/tools', 10_000)
-  const stats = useLoad<Stats>(`/stats?window=${WINDOW}`, 5_000)
+  const stats = useLoad<Stats>(STORED_STATS, 5_000)
   const lint = useLoad<Lint>(`/lint?${HOSTS.map((host) => `host=${host}`).join('&')}`)
   const status = useLoad<Status>('/status', 10_000)
   const mayWrite = session.value?.write === true
@@ -163,8 +162,8 @@ export const Catalog = (): JSX.Element => {
           {stats.data !== undefined && idle.length > 0 && rows.length > 0 && (
             <>
               {' '}
-              · {plural(idle.length, 'tool')} without a call in the last hour:{' '}
-              {formatCount(idle.reduce((sum, row) => sum + row.tokens, 0))} tokens
+              · {plural(idle.length, 'tool')} without a stored call: {formatCount(idle.reduce((sum, row) => sum + row.tokens, 0))}{' '}
+              tokens
             </>
           )}
         </span>
@@ -234,7 +233,7 @@ export const Catalog = (): JSX.Element => {
         cells={cells}
         rowClass={({ off }) => (off === undefined ? '' : 'row-off')}
         selected={selected}
-        onSelect={(key) => setQuery({ sel: key })}
+        onSelect={(key) => setQuery({ sel: key }, { replace: true })}
         onOpen={({ name }) => go(pathTo('tools', name))}
         empty={<NoTools isLoading={tools.isLoading} isFiltered={text !== ''} />}
       />

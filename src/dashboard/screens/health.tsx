@@ -6,7 +6,7 @@ import type { Stats } from '../../admin/calls/stats.ts'
 import type { Status } from '../../admin/state/status.ts'
 import { formatCount, formatMs, plural } from '../model/format.ts'
 import { leftOutOf, lineOf } from '../model/text.ts'
-import { useLoad } from '../page/load.ts'
+import { STORED_STATS, useLoad } from '../page/load.ts'
 import { ROW_KEYS, useKeys } from '../page/keys.ts'
 import { pathTo, setQuery, route } from '../page/route.ts'
 import { Chip, Facts, Failed, Heading, Line, Section, Table } from '../parts/basics.tsx'
@@ -42,7 +42,9 @@ export const Health = (): JSX.Element => {
 
 const Known = ({ status }: { readonly status: Status }): JSX.Element => {
   const { data: settings } = useLoad<Settings>('/settings', 10_000)
-  const unhealthy = status.servers.filter(({ state, needsSignIn }) => state !== 'healthy' || needsSignIn)
+  const unhealthy = status.servers.filter(
+    ({ state, isResting, needsSignIn }) => (state !== 'healthy' && !isResting) || needsSignIn,
+  )
   return (
     <>
       {status.faults.length > 0 && (
@@ -83,10 +85,10 @@ const Known = ({ status }: { readonly status: Status }): JSX.Element => {
             <p>All {plural(status.servers.length, 'server')} work.</p>
           ) : (
             <ul class="rows">
-              {unhealthy.map(({ key, state, needsSignIn, reason }) => (
-                <li key={key} data-row>
-                  <a href={pathTo('servers', key)}>{key}</a> <HealthSign state={state} needsSignIn={needsSignIn} />{' '}
-                  <Line text={reason ?? ''} />
+              {unhealthy.map((server) => (
+                <li key={server.key} data-row>
+                  <a href={pathTo('servers', server.key)}>{server.key}</a> <HealthSign server={server} />{' '}
+                  <Line text={server.reason ?? ''} />
                 </li>
               ))}
             </ul>
@@ -136,11 +138,11 @@ const Origins = ({ settings: { settings, more } }: { readonly settings: Settings
 }
 
 const Errors = (): JSX.Element => {
-  const { data } = useLoad<Stats>('/stats?window=1h', 5_000)
+  const { data } = useLoad<Stats>(STORED_STATS, 5_000)
   return (
-    <Section title="Errors in the last hour">
+    <Section title="Errors of stored calls">
       {data?.errors.length === 0 ? (
-        <p>No call ended with an error in the last hour.</p>
+        <p>No stored call ended with an error.</p>
       ) : (
         <Table columns={['Kind', 'Server']} figures="Calls">
           {data?.errors.slice(0, MOST_ERRORS).map(({ server, kind, count }) => (

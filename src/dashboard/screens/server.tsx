@@ -52,7 +52,7 @@ export const Server = (): JSX.Element => {
 const eraOf = (revision: string): string => (revision < '2026-07-28' ? 'legacy' : 'modern')
 
 const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly onChange: () => void }): JSX.Element => {
-  const { key, state, reason, needsSignIn, callers, nextTryMs, failures } = server
+  const { key, reason, isResting, needsSignIn, callers, nextTryMs, failures } = server
   const { data: stats } = useLoad<Stats>('/stats?window=5m', 2_000)
   const [isAsking, setAsking] = useState(false)
   const mayWrite = session.value?.write === true
@@ -71,7 +71,7 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
       <Heading
         title={
           <>
-            {key} <HealthSign state={state} needsSignIn={needsSignIn} />
+            {key} <HealthSign server={server} />
           </>
         }
       >
@@ -89,7 +89,7 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
         </button>
       </Heading>
       {(reason !== undefined || needsSignIn) && (
-        <div class="banner banner-notice">
+        <div class={isResting ? 'banner' : 'banner banner-notice'}>
           <span>
             <Line text={reason ?? 'A user must sign in to this server.'} />
             {nextTryMs !== undefined && ` · next try in ${formatMs(nextTryMs)}`}

@@ -30,9 +30,9 @@ export const Servers = (): JSX.Element => {
         <p class="broken">
           {formatCount(broken.length)} of {plural(status?.servers.length ?? 0, 'server')} {broken.length === 1 ? 'does' : 'do'}{' '}
           not work:{' '}
-          {broken.slice(0, MOST_BROKEN).map(({ key, state, needsSignIn }) => (
-            <span key={key}>
-              <a href={pathTo('servers', key)}>{key}</a> <HealthSign state={state} needsSignIn={needsSignIn} />
+          {broken.slice(0, MOST_BROKEN).map((server) => (
+            <span key={server.key}>
+              <a href={pathTo('servers', server.key)}>{server.key}</a> <HealthSign server={server} />
             </span>
           ))}
           {broken.length > MOST_BROKEN && <a href="/health">and {formatCount(broken.length - MOST_BROKEN)} more</a>}
@@ -53,7 +53,7 @@ export const Servers = (): JSX.Element => {
             <li key={server.key} data-row class="server">
               <div class="server-name">
                 <a href={pathTo('servers', server.key)}>{server.key}</a>
-                <HealthSign state={server.state} needsSignIn={server.needsSignIn} />
+                <HealthSign server={server} />
                 <span class="muted">
                   {server.transport}
                   {server.revision !== undefined && ` · ${server.revision}`}

@@ -11,7 +11,7 @@ import { formatAgo, formatCount, formatMs, plural } from '../model/format.ts'
 import { ApiError, askText, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
 import { useKeys } from '../page/keys.ts'
-import { useLoad } from '../page/load.ts'
+import { STORED_STATS, useLoad } from '../page/load.ts'
 import { go, pathTo, route } from '../page/route.ts'
 import { ArgumentsEditor } from '../parts/arguments-editor.tsx'
 import { Banner, Block, Chip, Command, CopyButton, Dialog, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
@@ -53,7 +53,7 @@ export const Tool = (): JSX.Element => {
 const Known = ({ tool, onEdited }: { readonly tool: ToolRow; readonly onEdited: () => void }): JSX.Element => {
   const { name, server, original, tokens, definition, text } = tool
   const whole = useMemo(() => indentJson(text ?? JSON.stringify(definition)), [definition, text])
-  const stats = useLoad<Stats>('/stats?window=1h', 5_000)
+  const stats = useLoad<Stats>(STORED_STATS, 5_000)
   const lint = useLoad<Lint>(`/lint?${HOSTS.map((host) => `host=${host}`).join('&')}`)
   const own = stats.data?.tools.find((one) => one.tool === name)
   const findings = lint.data?.findings.filter((finding) => finding.tool === name && finding.toolset === '') ?? []
@@ -77,7 +77,8 @@ const Known = ({ tool, onEdited }: { readonly tool: ToolRow; readonly onEdited: 
         {own !== undefined && (
           <>
             {' '}
-            · {plural(own.calls, 'call')} in the last hour{own.p95 !== null && `, p95 ${formatMs(own.p95)}`}
+            · {plural(own.calls, 'stored call')}
+            {own.p95 !== null && `, p95 ${formatMs(own.p95)}`}
             {own.errors > 0 && <span class="trouble">, {plural(own.errors, 'error')}</span>}, last{' '}
             {formatAgo(own.lastAt, Date.now())}
           </>

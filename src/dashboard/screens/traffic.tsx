@@ -7,7 +7,7 @@ import type { ListItem } from '../model/call-list.ts'
 import { formatBytes, formatCount, formatMs, formatTime } from '../model/format.ts'
 import { ApiError, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
-import { calls, callsVersion, feedProblem, feedState, loadPage } from '../page/feed.ts'
+import { calls, callsVersion, feedProblem, feedState, loadOlder, loadPage } from '../page/feed.ts'
 import { useKeys } from '../page/keys.ts'
 import { go, pathTo, route, selectBy, selectedNow, setQuery } from '../page/route.ts'
 import { Command, Empty, Heading, Line, SplitBar } from '../parts/basics.tsx'
@@ -58,9 +58,9 @@ export const Traffic = (): JSX.Element => {
   }, [filter, problem])
 
   const open = (id: string): void => go(pathTo('calls', id, filter === '' ? {} : { q: filter }))
-  const togglePause = (): void => setQuery({ until: isPaused ? '' : String(calls.latest) })
+  const togglePause = (): void => setQuery({ until: isPaused ? '' : String(calls.latest) }, { replace: true })
   const togglePin = (id: string): void =>
-    setQuery({ pin: (pinned.includes(id) ? pinned.filter((one) => one !== id) : [...pinned, id]).join(',') })
+    setQuery({ pin: (pinned.includes(id) ? pinned.filter((one) => one !== id) : [...pinned, id]).join(',') }, { replace: true })
   const toggleTerm = (term: string): void => {
     const terms = filter.split(/\s+/).filter(Boolean)
     setQuery({ q: (terms.includes(term) ? terms.filter((one) => one !== term) : [...terms, term]).join(' ') })
@@ -145,8 +145,9 @@ export const Traffic = (): JSX.Element => {
         cells={cellsOf}
         rowClass={(item) => (isGap(item) ? 'row-gap' : isTrouble(item) ? 'row-trouble' : '')}
         selected={selected}
-        onSelect={(key) => setQuery({ sel: key.startsWith('gap') ? '' : key })}
+        onSelect={(key) => setQuery({ sel: key.startsWith('gap') ? '' : key }, { replace: true })}
         onOpen={(item) => !isGap(item) && open(String(item.id))}
+        onEnd={() => void loadOlder(filter)}
         empty={<NoCalls filter={filter} />}
       />
     </div>

@@ -160,6 +160,19 @@ describe('a captured call', () => {
     expect(await prompt.again()).toMatchObject({ kind: 'result' })
   })
 
+  test('T-14 with values that were hidden is not made again unless they are entered, or the mark is meant', async () => {
+    const { again, calls } = await captured('read', 'tools/call', {}, { name: 'read', arguments: { password: 'hunter2' } })
+    await expect(again({ isConfirmed: true })).rejects.toThrow(refused(409, 'hidden'))
+    const params = '{"name":"read","arguments":{"password":"***"}}'
+    await expect(again({ params })).rejects.toThrow(refused(409, 'confirm'))
+    expect(calls).toEqual([])
+    await again({ params, isConfirmed: true })
+    await again({ params: params.replace('***', 'hunter2') })
+    expect(calls.map((call) => paramsOf(call))).toEqual(
+      ['***', 'hunter2'].map((password) => ({ name: 'read', arguments: { password } })),
+    )
+  })
+
   test('of a resource is named by its URI', async () => {
     const { again, calls } = await captured('', 'resources/read', {}, { uri: 'a://x' })
     await again()

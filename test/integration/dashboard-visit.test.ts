@@ -1,0 +1,171 @@
+/** What a person meets in the dashboard beside its screens: history, a browser that stores nothing, many calls, hidden values. */
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { expect, onTestFinished, test } from 'vitest'
+import { callTool, openAdmin, openLink } from '../support/admin.ts'
+import { commandLine } from '../support/cli.ts'
+import type { Cli } from '../support/cli.ts'
+import { connectHttp } from '../support/fakes/http-hosts.ts'
+import type { TestGateway } from '../support/gateway.ts'
+import { describeWithBrowser, openWindow } from '../support/real-browser.ts'
+
+const SERVER = join(import.meta.dirname, '../support/children/dashboard-server.ts')
+
+const configurationOf = (more: string): string => `admin: { bind: "127.0.0.1:0" }
+ui: { write: true, capture: { bodies: all } }
+reload: { watch: false }
+servers:
+  code:
+    command: ${JSON.stringify(process.execPath)}
+    args: ${JSON.stringify([SERVER])}
+${more}`
+
+const makeCalls = async (url: string, count: number): Promise<void> => {
+  await using host = await connectHttp({ url: new URL(url) } as TestGateway)
+  for (let at = 0; at < count; at += 50)
+    await Promise.all(Array.from({ length: 50 }, () => host.call('tools/call', { name: 'code__fail', arguments: {} })))
+}
+
+interface Started {
+  readonly cli: Cli
+  /** The MCP endpoint. */
+  readonly url: string
+  readonly origin: string
+  readonly page: Page
+  /** Shows a path of the dashboard. */
+  readonly open: (path: string) => Promise<void>
+  /** The number of the newest call. */
+  readonly latest: () => Promise<number>
+}
+
+await describeWithBrowser('a visit of the dashboard', (browser) => {
+  const start = async (more = ''): Promise<Started> => {
+    const cli = await commandLine()
+    await cli.write('trunkline.yaml', configurationOf(more))
+    const { url } = await cli.up()
+    const { origin, token, ask } = await openAdmin(cli)
+    await expect.poll(async () => JSON.stringify((await ask('GET', '/api/tools')).json), { timeout: 10_000 }).toContain('code__')
+    const { page, context } = await openWindow(browser)
+    onTestFinished(() => context.close())
+    await context.addInitScript(`sessionStorage.setItem('trunkline-token', ${JSON.stringify(token)})`)
+    return {
+      cli,
+      url,
+      origin,
+      page,
+      open: async (path) => void (await page.goto(origin + path)),
+      latest: async () => ((await ask('GET', '/api/calls?limit=1')).json as { calls: { id: number }[] }).calls[0]?.id ?? 0,
+    }
+  }
+
+  test('Back returns to what was shown before: a filter, an editor, a sorted list', async () => {
+    const { page, url, open, latest } = await start('toolsets: { review: { servers: ["*"] } }\n')
+    await callTool(url, 'code__fail', {})
+    await open('/traffic')
+    await page.locator('.vl-row').first().waitFor()
+    await page.getByRole('button', { name: 'Errors' }).click()
+    await page.getByRole('button', { name: 'Slow' }).click()
+    await page.goBack()
+    await expect.poll(() => new URL(page.url()).search).toBe('?q=err')
+    await page.locator('.vl-row', { hasText: 'code__fail' }).click()
+    await page.waitForURL(`**/calls/${await latest()}?q=err`)
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Traffic', level: 1 }).waitFor()
+    expect(new URL(page.url()).search).toBe(`?q=err&sel=${await latest()}`)
+    await page.goBack()
+    await expect.poll(() => new URL(page.url()).search).toBe('')
+
+    await open('/toolsets')
+    await page.getByRole('button', { name: 'Members …' }).click()
+    await page.getByText('Members of review').waitFor()
+    await page.goBack()
+    await page.getByText('Members of review').waitFor({ state: 'detached' })
+    expect(new URL(page.url()).pathname).toBe('/toolsets')
+
+    await open('/catalog')
+    await page.getByRole('button', { name: 'Tokens' }).click()
+    await page.getByPlaceholder('Search names').fill('pulls')
+    await page.getByText('1 of 6').waitFor()
+    await page.goBack()
+    await page.getByText('6 of 6').waitFor()
+    expect(new URL(page.url()).search).toBe('?sort=tokens')
+    await page.goBack()
+    await expect.poll(() => new URL(page.url()).search).toBe('')
+  }, 60_000)
+
+  test('a key that is held moves the selection to the end', async () => {
+    const { page, url, open } = await start()
+    await makeCalls(url, 400)
+    await open('/traffic')
+    await page.getByText('400 of 400').waitFor()
+    for (let at = 0; at < 400; at++) await page.keyboard.down('j')
+    await page.locator('.vl-row[aria-selected=true][aria-rowindex="401"]').waitFor()
+  }, 60_000)
+
+  test('all kept calls are reached by scrolling, with a filter as well', async () => {
+    const { page, url, open } = await start()
+    await makeCalls(url, 2_500)
+    for (const path of ['/traffic', '/traffic?q=name:code__fail']) {
+      await open(path)
+      await page.locator('.vl-row').first().waitFor()
+      await page.getByRole('grid', { name: 'Calls' }).focus()
+      await expect
+        .poll(
+          async () => {
+            await page.keyboard.press('End')
+            return page.locator('.vl-row').last().getAttribute('aria-rowindex')
+          },
+          { timeout: 15_000 },
+        )
+        .toBe('2501')
+    }
+  }, 90_000)
+
+  test('T-14 a value that was hidden as a secret is not sent again as ***', async () => {
+    const { page, url, open, latest } = await start()
+    await callTool(url, 'code__search_code', { query: 'words', org: 'acme', options: { password: 'hunter2' } })
+    const id = await latest()
+    await open(`/calls/${id}`)
+    await page.getByRole('button', { name: 'Replay', exact: true }).click()
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('edit it, and enter them').waitFor()
+    expect(await latest()).toBe(id)
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Edit and replay' }).click()
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('it still has ***').waitFor()
+    expect(await latest()).toBe(id)
+    await page.getByLabel('options').fill('{"password":"hunter3"}')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('may do more than read').waitFor()
+    expect(await page.getByText('it still has ***').count()).toBe(0)
+    await page.getByRole('button', { name: 'Call it again anyway' }).click()
+    await page.getByText('Replay of').waitFor()
+  }, 60_000)
+
+  test('a browser that stores nothing shows the page', async () => {
+    const { cli } = await start()
+    const { page, context } = await openWindow(browser)
+    onTestFinished(() => context.close())
+    await context.addInitScript(`for (const name of ['localStorage', 'sessionStorage'])
+      Object.defineProperty(globalThis, name, { get() { throw new DOMException('denied', 'SecurityError') } })`)
+    await page.goto((await openLink(cli)).url)
+    await page.getByText('No calls yet').waitFor()
+    await page.getByRole('button', { name: 'As the system' }).click()
+    await page.getByRole('button', { name: 'Light' }).waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('trunkline open').waitFor()
+  }, 60_000)
+
+  test('a lazy server that nothing uses works, and figures are those of the time for which there are some', async () => {
+    const { page, cli, open } = await start('    lifecycle: { start: lazy, idle_stop: 1s }\n')
+    await expect
+      .poll(async () => (await cli.here('ps', '--json')).stdout, { timeout: 20_000, interval: 500 })
+      .toContain('its next use starts it')
+    await open('/health')
+    await page.getByText('All 1 server work').waitFor()
+    expect(await page.getByText('last hour').count()).toBe(0)
+    await open('/servers/code')
+    await page.getByText('resting', { exact: true }).first().waitFor()
+  }, 60_000)
+})
