@@ -3,7 +3,7 @@ import { basename, extname } from 'node:path'
 import { entriesOf } from '../values/typed-keys.ts'
 import { ChangeError, editing, readState, textOfState } from './edit/change.ts'
 import { lookIn, readText } from './edit/editor.ts'
-import { nameOf, readPlace } from './found.ts'
+import { nameOf, readPlace, withoutServers } from './found.ts'
 import type { FoundFile } from './found.ts'
 import { HOSTS } from './hosts.ts'
 import type { UserEnvironment, HostPlace, HostName } from './hosts.ts'
@@ -29,7 +29,7 @@ export const findInFile = async (file: string, user: UserEnvironment): Promise<F
     throw new ChangeError(`${shown} contains no servers in the form of a known host: ${Object.keys(HOSTS).join(', ')}`)
   const read = await readPlace(found.host, { ...found.place, path: file }, user)
   const { host, place } = found
-  return read ?? { host, scope: place.scope, file, servers: [], problems: [], warnings: [], isConnected: false }
+  return read ?? withoutServers({ host, scope: place.scope, file })
 }
 
 /** The places with the syntax of this file. Places with the same file name come first. */

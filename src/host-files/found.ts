@@ -81,13 +81,7 @@ export const readPlace = async (host: HostName, place: HostPlace, user: UserEnvi
   const about = { host, scope, file }
   // A folder may be shared. Files of other users are not used (T-12).
   if (user.uid !== undefined && user.uid !== 0 && found.uid !== user.uid && found.uid !== 0)
-    return {
-      ...about,
-      servers: [],
-      problems: [`${file}: belongs to another user; it is not read`],
-      warnings: [],
-      isConnected: false,
-    }
+    return { ...withoutServers(about), problems: [`${file}: belongs to another user; it is not read`] }
   const syntax: Problem[] = []
   const shown = nameOf(file, user)
   const source = await readSource(file, shown, syntax, await partOf(place, found))
@@ -100,7 +94,7 @@ export const readPlace = async (host: HostName, place: HostPlace, user: UserEnvi
   const isEmpty = servers === undefined || (servers.kind === 'scalar' && servers.value === null)
   if (source === undefined || isEmpty || problems.length > 0) {
     if (problems.length === 0 && scope !== 'user') return undefined
-    return { ...about, servers: [], problems: problems.map(formatProblem), warnings, isConnected: false }
+    return { ...withoutServers(about), problems: problems.map(formatProblem), warnings }
   }
   const { kind } = HOSTS[host]
   const switches = await readSwitches(source.tree, kind, file, user.home, warnings)
@@ -157,6 +151,15 @@ export const readPlace = async (host: HostName, place: HostPlace, user: UserEnvi
   }
   return { ...about, servers: list, problems: problems.map(formatProblem), warnings, isConnected }
 }
+
+/** A file from which no server is used. */
+export const withoutServers = (about: Pick<FoundFile, 'host' | 'scope' | 'file'>): FoundFile => ({
+  ...about,
+  servers: [],
+  problems: [],
+  warnings: [],
+  isConnected: false,
+})
 
 /** A smaller file is read as a whole. */
 const LARGE_BYTES = 256 * 1024

@@ -320,11 +320,11 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
         start: 'name: trunkline\nversion: 0.0.1\nschema: v1\n',
       },
     ],
-    stdio: (command, args) => ({ type: 'stdio', command, args }),
+    stdio: typedStdio,
     http: (url, headers) => ({
       type: 'streamable-http',
       url,
-      ...(headers === undefined ? {} : { requestOptions: { headers } }),
+      ...(headers !== undefined && { requestOptions: { headers } }),
     }),
     variable: (name) => `\${{ secrets.${name} }}`,
     afterwards: 'reads the change at once; servers are used only in agent mode',

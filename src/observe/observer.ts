@@ -62,16 +62,12 @@ export class Observer implements Disposable {
   readonly #memory = new MessageMemory()
   readonly #secrets: SecretSearch
   readonly #open = new IdTable<Recording>()
-  readonly #nowMs: () => number
-  readonly #wallMs: () => number
   #latest = 0
   #wholeKeepers = 0
 
   constructor(options: ObserverOptions) {
     const { nowMs = () => performance.now(), wallMs = Date.now, passed, hide, toolsetOf } = options
     this.#options = options
-    this.#nowMs = nowMs
-    this.#wallMs = wallMs
     this.#ring = new CallRing(
       () => this.#capture,
       (reason) => passed(reason === 'bytes' ? 'ui.capture.ring' : 'ui.capture.ttl'),
@@ -149,12 +145,12 @@ export class Observer implements Disposable {
 
   /** Returns captured and open calls, newest first. `before`: an id. */
   page(viewer: Viewer, filter: Filter, limit: number, before = Infinity): CallPage {
-    this.#ring.expire(this.#nowMs())
+    this.#ring.expire(this.#environment.nowMs())
     const found: CallRow[] = []
     let next: number | null = null
     for (const call of this.#newest(viewer, before)) {
       const row = this.row(call)
-      if (!filter(row, this.#wallMs())) continue
+      if (!filter(row, this.#environment.wallMs())) continue
       if (found.length === limit) {
         next = found.at(-1)?.id ?? null
         break
@@ -172,7 +168,7 @@ export class Observer implements Disposable {
 
   /** Returns a call; `undefined`: not kept, or of another caller. */
   find(id: number, viewer: Viewer): CallDetail | undefined {
-    this.#ring.expire(this.#nowMs())
+    this.#ring.expire(this.#environment.nowMs())
     const call = this.#ring.find(id) ?? this.#open.get(id)
     return call !== undefined && maySee(viewer, call.principal) ? detailOf(call, this.#view) : undefined
   }
@@ -241,7 +237,7 @@ export class Observer implements Disposable {
       outcome: end?.outcome ?? 'ok',
       era: sessionId === undefined ? 'modern' : 'legacy',
       seconds: (answeredMs - receivedMs) / 1_000,
-      at: this.#wallMs() / 1_000,
+      at: this.#environment.wallMs() / 1_000,
     })
   }
 }

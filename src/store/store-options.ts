@@ -1,4 +1,6 @@
 /** Options of the connection to the shared store (`store`). */
+import type { TlsSettings } from '../transport/http1/client/http-client.ts'
+
 export interface StoreOptions {
   /** `redis://` or `rediss://` (TLS), with user, password and database number: a server, or nodes of a cluster, or sentinels. */
   readonly urls: readonly string[]
@@ -8,7 +10,7 @@ export interface StoreOptions {
   readonly sentinelLogin?: SentinelLogin
   readonly isCluster: boolean
   /** For `rediss://` URLs; absent: the authorities of Node, and no client certificate. */
-  readonly tls?: StoreTls
+  readonly tls?: TlsSettings
   /** Prefix of all keys and channels, the same for all replicas. An ACL rule may be `~<prefix>:*` and `&<prefix>:*`. */
   readonly prefix: string
 }
@@ -16,16 +18,6 @@ export interface StoreOptions {
 export interface SentinelLogin {
   readonly user: string | undefined
   readonly password: string
-}
-
-/** PEM texts. */
-export interface StoreTls {
-  /** Replaces the authorities of Node. */
-  readonly ca: string | undefined
-  readonly cert: string | undefined
-  readonly key: string | undefined
-  /** Expected name in the servers' certificates; `undefined`: the host of the URL. */
-  readonly serverName: string | undefined
 }
 
 export const DEFAULT_PREFIX = 'trunkline'

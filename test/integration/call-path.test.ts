@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Session } from 'node:inspector'
 import type { Profiler } from 'node:inspector'
 import { fileURLToPath } from 'node:url'
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import { modernHttp } from '../support/fake-host.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -22,8 +22,6 @@ const entered = (session: Session): ReadonlySet<string> => {
   })
   return new Set(ran.flatMap(({ url }) => url.split(`${ROOT}src/`)[1]?.replace(/\?.*/, '') ?? []))
 }
-
-afterEach(() => void vi.useRealTimers())
 
 test('a call of 100 B passes the stations that the architecture page lists, 50 at most', async () => {
   // On a slow machine, reading the coverage takes longer than the period of the sweeper, which would then run during each call.

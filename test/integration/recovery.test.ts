@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { everyFakeKind, fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeSpec, Handle } from '../support/fake-downstream.ts'
 import { legacyHttp, modernHttp, modernPipe } from '../support/fake-host.ts'
@@ -17,8 +17,6 @@ import type { TestGateway } from '../support/gateway.ts'
 const linkOf = (gateway: TestGateway): unknown => gateway.running.fleet.get('a')?.link
 const healthOf = (gateway: TestGateway): unknown => gateway.running.fleet.get('a')?.health$.value
 const methodOf = (body: string): string | undefined => (body === '' ? undefined : (JSON.parse(body) as Message).method)
-
-afterEach(() => void vi.useRealTimers())
 
 describe('era detection', () => {
   test.each(everyFakeKind)('B211 a %s server is asked by server/discover first and recognized', async (kind) => {

@@ -1,8 +1,8 @@
 /**
  * Runs before each test file: `vi.waitFor` and `vi.waitUntil` wait nearly as long as the shortest test may run, not vitest's one second,
- * which is nothing on a busy machine. `expect.poll` does so by vitest.config.ts.
+ * which is nothing on a busy machine. `expect.poll` does so by vitest.config.ts. A test that fakes timers leaves real ones to the next.
  */
-import { vi } from 'vitest'
+import { afterEach, vi } from 'vitest'
 
 type Options = Parameters<typeof vi.waitFor>[1]
 
@@ -12,3 +12,5 @@ const patient = (options: Options): Options => (typeof options === 'number' ? op
 const { waitFor, waitUntil } = vi
 vi.waitFor = (callback, options) => waitFor(callback, patient(options))
 vi.waitUntil = (callback, options) => waitUntil(callback, patient(options))
+
+afterEach(() => void vi.useRealTimers())

@@ -45,7 +45,6 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   log.error.mockClear()
 })
-afterEach(() => vi.useRealTimers())
 
 test('lines of one turn leave in one write, in their order', async () => {
   const disk = new Disk()

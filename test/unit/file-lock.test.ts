@@ -23,10 +23,7 @@ beforeEach(() => {
   lock = join(folder, 'below', 'a.lock')
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
 })
-afterEach(() => {
-  vi.useRealTimers()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Time in which a lock that others hold is looked at several times. */
 const aWhile = (): Promise<unknown> => vi.advanceTimersByTimeAsync(120)

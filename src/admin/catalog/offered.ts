@@ -58,13 +58,18 @@ export interface UnapprovedChange extends LockChange {
 
 /** All definitions that differ from the approved ones. */
 export const readChanges = ({ fleet, gateway }: Running): UnapprovedChange[] =>
-  fleet.downstreams$.value.flatMap((downstream) =>
-    downstream.offers.changes(downstream.options).map((change) => ({
-      ...change,
-      server: downstream.options.key,
-      exposed: exposedName(gateway.feed.catalog, downstream.options, change),
-    })),
+  fleet.downstreams$.value.flatMap(({ offers, options }) =>
+    offers.changes(options).map(unapprovedIn(gateway.feed.catalog, options)),
   )
+
+/** A change with its server and the exposed name. */
+export const unapprovedIn =
+  (catalog: Pick<Catalog, 'lists'>, options: Pick<ServerOptions, 'key' | 'prefix'>) =>
+  (change: LockChange): UnapprovedChange => ({
+    ...change,
+    server: options.key,
+    exposed: exposedName(catalog, options, change),
+  })
 
 /** Exposed name of an entry; of one that is not listed, the name by the rules of naming. */
 export const exposedName = (

@@ -103,8 +103,7 @@ const withNames = (file: string, text: string, edits: readonly ListEdit[]): stri
   const names = [written ?? []].flat().map(String)
   if (empty !== undefined && names.length === 0) throw refused(empty.before)
   const added = [...new Set(edits.filter(({ isIn }) => isIn).map(({ name }) => name))].filter((name) => !names.includes(name))
-  const pattern = added.find((name) => /[*?]/.test(name))
-  if (pattern !== undefined) throw refused(`${JSON.stringify(pattern)} would be a pattern; edit the file`)
+  refusePatterns(added)
   const removed = new Set(edits.filter(({ isIn }) => !isIn).map(({ name }) => name))
   const missing = edits.find(({ name, isIn, absent }) => !isIn && absent !== undefined && !names.includes(name))
   if (missing?.absent !== undefined) throw refused(missing.absent)
@@ -122,7 +121,8 @@ const withNames = (file: string, text: string, edits: readonly ListEdit[]): stri
   return removeItemsIn(file, withAdded, steps, places)
 }
 
-const TEXTS = ['name', 'title', 'description'] as const
+/** The members of a tool that are texts. */
+export const TEXTS = ['name', 'title', 'description'] as const
 
 /** Applies a change other than edits of lists. */
 const withTexts = (file: string, text: string, change: ConfigurationChange): string => {
@@ -139,8 +139,7 @@ const withTexts = (file: string, text: string, change: ConfigurationChange): str
 
 const withToolset = (file: string, text: string, { toolset, description, tools, budget }: NewToolset): string => {
   if (tools.length === 0) throw refused(`toolset ${JSON.stringify(toolset)} would contain every tool: name at least one`)
-  const pattern = tools.find((name) => /[*?]/.test(name))
-  if (pattern !== undefined) throw refused(`${JSON.stringify(pattern)} would be a pattern; edit the file`)
+  refusePatterns(tools)
   const isLimited = budget !== undefined && Object.keys(budget).length > 0
   return setIn(file, text, ['toolsets', toolset], {
     ...(description !== undefined && { description }),
@@ -155,6 +154,11 @@ const withoutEmpty = (file: string, text: string, steps: Steps): string => {
   const left = lookIn(readText(file, text), steps)
   const isEmpty = left === null || (typeof left === 'object' && Object.keys(left).length === 0)
   return isEmpty ? withoutEmpty(file, removeIn(file, text, steps), steps.slice(0, -1)) : text
+}
+
+const refusePatterns = (names: readonly string[]): void => {
+  const pattern = names.find((name) => /[*?]/.test(name))
+  if (pattern !== undefined) throw refused(`${JSON.stringify(pattern)} would be a pattern; edit the file`)
 }
 
 const refused = (message: string): AdminRefusal => new AdminRefusal(409, 'edit', message)

@@ -1,5 +1,6 @@
 /** The body of `POST /edit`: the changes, and the revision of the files for which they were planned. */
 import { isJsonObject, isList, parseJsonObject } from '../../values/json-object.ts'
+import { TEXTS } from './edit-changes.ts'
 import type { ConfigurationChange, NewToolset, ToolChange } from './edit-changes.ts'
 import { AdminRefusal } from '../refusal.ts'
 
@@ -37,8 +38,6 @@ const readChange = (fields: Fields): ConfigurationChange => {
       throw fields.wrong('kind', 'must be "tool", "toolset", "new toolset" or "tag"')
   }
 }
-
-const TEXTS = ['name', 'title', 'description'] as const
 
 const readToolChange = (fields: Fields): ToolChange => {
   const texts: { [M in (typeof TEXTS)[number]]?: string | null } = {}

@@ -19,7 +19,7 @@ import { MODERN } from '../../wire/protocol/revisions.ts'
 import { listedEntry } from './basis.ts'
 import type { Basis, ListedEntry, ServerBasis } from './basis.ts'
 import type { EntryChange } from '../catalog/history.ts'
-import { exposedName } from '../catalog/offered.ts'
+import { unapprovedIn } from '../catalog/offered.ts'
 import type { UnapprovedChange } from '../catalog/offered.ts'
 import { toolsetCosts } from '../catalog/toolset-costs.ts'
 import type { Cost, ToolsetCost } from '../catalog/toolset-costs.ts'
@@ -158,11 +158,7 @@ const lockChanges = ({ servers }: Configuration, known: ReadonlyMap<string, Serv
   servers.flatMap((options) => {
     const { offered, pins } = known.get(options.key) ?? {}
     if (options.locked === undefined || options.onChange === 'allow' || offered === undefined) return []
-    return new Pins(pins).changes(offered, options).map((change) => ({
-      ...change,
-      server: options.key,
-      exposed: exposedName(catalog, options, change),
-    }))
+    return new Pins(pins).changes(offered, options).map(unapprovedIn(catalog, options))
   })
 
 const compareToolsets = (before: Map<string, ToolsetCost>, after: Map<string, ToolsetCost>): ToolsetPlan[] =>

@@ -15,7 +15,6 @@ import type { CallEnd } from '../calls/call-tool.ts'
 import type { FeedMessage, FeedSink } from '../calls/calls.ts'
 import type { Control, Login, OpenEnd } from '../control.ts'
 import { AdminFailure, AdminRefusal } from '../refusal.ts'
-import type { ReplayEnd } from '../calls/replay.ts'
 import type { HiddenTool } from '../catalog/hidden-tools.ts'
 import { isOurs, PIPE } from './socket-location.ts'
 import type { SocketLocation } from './socket-location.ts'
@@ -67,11 +66,8 @@ const remoteControl = (location: SocketLocation, stop: AbortSignal | undefined):
       follow(location, { filter, after: after?.toString(), whole: isWhole ? '1' : undefined }, sink, signal),
     replay: async (_viewer, { id, params, isConfirmed }, signal) => {
       const body = `{"id":${id},"confirm":${isConfirmed}${params === undefined ? '' : `,"params":${params}`}}`
-      const answer = Payload.at(await exchange(location, 'POST', '/replay', {}, body, signal))
-      const result = answer.raw('result')
-      if (result === undefined) return parseOwnJson<ReplayEnd>(answer.bytes.toString())
-      const { call } = parseOwnJson<{ call: number }>(answer.bytes.toString())
-      return { kind: 'result', isError: answer.value('isError') === true, result, call }
+      const answer = await exchange(location, 'POST', '/replay', {}, body, signal)
+      return { ...readEnd(answer), call: Number(Payload.at(answer).raw('call')) }
     },
     stats: (windowMs) => ask('GET', '/stats', { window: `${windowMs}ms` }),
     stderr: async (server, lines) =>
@@ -108,13 +104,17 @@ const remoteControl = (location: SocketLocation, stop: AbortSignal | undefined):
       (await ask<{ approved: readonly string[] }>('POST', '/approve', { server, tool }).catch(ifGone))?.approved,
     login: async (server) => (await ask<{ login?: Login }>('POST', '/login', { server })).login,
     loginEnd: async (server, signal) => (await ask<{ end: SignInEnd }>('GET', '/login', { server }, '', signal)).end,
-    call: async ({ tool, args, toolset, host }, signal) => {
-      const answer = Payload.at(await exchange(location, 'POST', '/call', { tool, toolset, host }, args, signal))
-      const result = answer.raw('result')
-      if (result === undefined) return parseOwnJson<CallEnd>(answer.bytes.toString())
-      return { kind: 'result', isError: answer.value('isError') === true, result }
-    },
+    call: async ({ tool, args, toolset, host }, signal) =>
+      readEnd(await exchange(location, 'POST', '/call', { tool, toolset, host }, args, signal)),
   }
+}
+
+/** The end of a call; its result stays byte for byte. */
+const readEnd = (answer: Buffer): CallEnd => {
+  const end = Payload.at(answer)
+  const result = end.raw('result')
+  if (result === undefined) return parseOwnJson(answer.toString())
+  return { kind: 'result', isError: end.value('isError') === true, result }
 }
 
 /** All processes of this user with an admin socket, of any configuration, that answer. */

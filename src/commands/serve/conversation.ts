@@ -14,6 +14,7 @@ import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { notificationMessage, requestMessage } from '../../wire/message/message.ts'
 import { META } from '../../wire/protocol/meta.ts'
+import { CHANGED_LISTS } from '../../wire/protocol/methods.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import { RELAY } from '../../wire/protocol/relay.ts'
@@ -43,8 +44,6 @@ const REPEATABLE: ReadonlySet<string> = new Set([
   'resources/unsubscribe',
 ])
 const LISTEN = 'subscriptions/listen'
-/** List names in acknowledgements and capabilities. */
-const LISTS = ['tools', 'prompts', 'resources'] as const
 const SILENT = {
   limits: { hit: () => undefined },
   unexpected: { report: () => undefined },
@@ -180,7 +179,7 @@ export class Conversation {
       return false
     }
     const accepted = params?.object('notifications')
-    for (const list of LISTS) {
+    for (const list of CHANGED_LISTS) {
       if (accepted?.value(`${list}ListChanged`) !== true) continue
       const changed = Payload.of({})
       changed.setIn('_meta', META.subscriptionId, id)
@@ -200,7 +199,7 @@ export class Conversation {
   /** Notifies the host that its lists and subscribed resources may have changed. */
   #notifyChanges({ result }: Envelope, tell: (parts: Parts) => void): void {
     const capabilities = result?.object('capabilities')
-    for (const list of LISTS)
+    for (const list of CHANGED_LISTS)
       if (capabilities?.object(list)?.value('listChanged') === true)
         tell(notificationMessage(`notifications/${list}/list_changed`))
     for (const uri of this.#subscriptions.keys())

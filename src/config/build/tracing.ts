@@ -2,31 +2,16 @@
 import type { z } from 'zod'
 import { DEFAULT_TRACING } from '../../tracing/options.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
-import type { otlpSchema } from '../schema/otlp-schema.ts'
+import { otlpSchema } from '../schema/otlp-schema.ts'
 import { child, scalarTexts } from '../syntax/tree.ts'
 import type { Tree } from '../syntax/tree.ts'
-import { fill } from './fill.ts'
-
-const NAMES = {
-  protocol: 'protocol',
-  headers: 'headers',
-  traces: 'rate',
-  errors: 'errors',
-  metrics: 'metrics',
-  metrics_interval: 'metricsIntervalMs',
-  delay: 'delayMs',
-  timeout: 'timeoutMs',
-  max_queued: 'maxQueued',
-  capture_arguments: 'captureArguments',
-  service_name: 'serviceName',
-  attributes: 'attributes',
-} as const satisfies Record<string, keyof TracingOptions>
+import { fillFrom } from './fill.ts'
 
 /** `undefined`: nothing is sent. */
 export const buildTracing = (otlp: z.output<typeof otlpSchema> | undefined): TracingOptions | undefined => {
   const endpoint = otlp?.endpoint
   if (endpoint === undefined || endpoint === 'none') return undefined
-  return fill<TracingOptions, typeof NAMES>(NAMES, { ...DEFAULT_TRACING, endpoint }, otlp)
+  return fillFrom(otlpSchema, { ...DEFAULT_TRACING, endpoint }, otlp)
 }
 
 /** Values of the headers that are sent to a collector. */

@@ -64,13 +64,18 @@ const endOfValue = (text: string, start: number, level: number): number => {
   NUMBER.lastIndex = start
   if (NUMBER.test(text)) return NUMBER.lastIndex
   for (let quote = text.indexOf('"', start + level + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
-    let backslashes = 0
-    while (text.charAt(quote - 1 - backslashes) === '\\') backslashes++
+    const backslashes = backslashesBefore(text, quote)
     // Fewer: the text around it ends here. Others belong to a quote or a backslash of the value.
     if (backslashes < level) return quote - backslashes
     if (backslashes % (2 * (level + 1)) === level) return quote + 1
   }
   return text.length
+}
+
+const backslashesBefore = (text: string, at: number): number => {
+  let count = 0
+  while (text.charAt(at - 1 - count) === '\\') count++
+  return count
 }
 
 const BRACKET_OR_QUOTE = /["[\]{}]/g
@@ -85,8 +90,7 @@ const endOfBrackets = (text: string, start: number, level: number): number => {
     const { 0: sign, index } = found
     at = index + 1
     if (sign === '"') {
-      let backslashes = 0
-      while (text.charAt(index - 1 - backslashes) === '\\') backslashes++
+      const backslashes = backslashesBefore(text, index)
       if (backslashes < level) return index - backslashes
       at = endOfValue(text, index - level, level)
     } else {

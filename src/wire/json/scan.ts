@@ -11,6 +11,7 @@
 import type { DecidingKeys } from '../protocol/deciding-keys.ts'
 import { deepValueEnd } from './deep-value.ts'
 import { CHECK_ALL, CHECK_BEGINNING, Kernel } from '../kernel/kernel.ts'
+import type { SkipLimits } from '../kernel/kernel.ts'
 import { ScanError } from './scan-error.ts'
 import type { ListProgress, ScanAhead } from './scan-ahead.ts'
 import {
@@ -54,11 +55,7 @@ export interface Member extends Span {
  */
 export type Into = (key: string, scanner: Scanner, keyStart: number) => readonly Member[] | undefined
 
-export interface ScanLimits {
-  readonly maxDepth: number
-  readonly maxValues: number
-  readonly maxKeysPerObject: number
-}
+export type ScanLimits = SkipLimits
 
 export const NO_LIMITS: ScanLimits = { maxDepth: Infinity, maxValues: Infinity, maxKeysPerObject: Infinity }
 /** Depth of recursion if no depth limit is set; deeper values are walked in a loop. */

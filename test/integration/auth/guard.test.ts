@@ -1,5 +1,5 @@
 /** The guard before every route: what a stranger meets, and where a token belongs (BRIDGING 6.1; T-04, B233, B236, B237). */
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { AuthOptions } from '../../../src/auth/inbound/inbound-options.ts'
 import { corpus } from '../../support/corpus.ts'
 import { bearer, oauthOf, staticToken, tokenOf, TWO_TOKENS } from '../../support/credentials.ts'
@@ -17,8 +17,6 @@ const OAUTH = oauthOf({ issuer: 'http://127.0.0.1:9' }, AUDIENCE)
 const start = (auth: AuthOptions = TWO_TOKENS): Promise<TestGateway> =>
   startGateway({ servers: { a: fake.offering('echo') }, host: { auth } })
 const LIST = request(1, 'tools/list', {})
-
-afterEach(() => void vi.useRealTimers())
 
 /** Every route there is and some there are not, with every method that one of them has. */
 const ROUTES = [

@@ -1,5 +1,5 @@
 /** What one principal has opened is nobody else's: sessions, streams, states, cursors, tasks; and it ends with its credential (T-05, B236). */
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { AuthOptions } from '../../../src/auth/inbound/inbound-options.ts'
 import { bearer, staticToken, tokenOf, TWO_TOKENS } from '../../support/credentials.ts'
 import { fake } from '../../support/fake-downstream.ts'
@@ -26,7 +26,6 @@ const forAnHour = (): AuthOptions => ({
   tokens: [staticToken('A', { expiresMs: Date.now() + HOUR_MS }), staticToken('B')],
 })
 const passAnHour = (): unknown => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + HOUR_MS })
-afterEach(() => void vi.useRealTimers())
 
 describe('T-05 the session of A with the token of B', () => {
   test.each(['POST', 'GET', 'DELETE', 'GET to resume', 'POST of an answer', 'POST of a batch'])(

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { UndiciClient, unreachable } from '../../../src/transport/http1/client/http-client.ts'
 import type { HttpClient, HttpExchange, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
 import type { ReplyHead } from '../../../src/transport/http1/client/reply-head.ts'
@@ -330,7 +330,6 @@ const post = (client: HttpClient, url: URL) => ask(client, { method: 'POST', url
 
 describe('a server that closes connections after a response, unannounced,', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
-  afterEach(() => void vi.useRealTimers())
 
   test('3.22 loses one request on bare sockets, and no more', async () => {
     const requests = new Map<Socket, number>()

@@ -1,5 +1,5 @@
 /** Requests to a running process: what their paths, queries and bodies mean, and what of them is refused. */
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { readQuestion } from '../../../src/admin/explain/can.ts'
 import { countOf, followCalls, pageOfCalls, readFilter } from '../../../src/admin/calls/calls.ts'
 import { readReplay } from '../../../src/admin/calls/replay.ts'
@@ -151,7 +151,6 @@ test('lines of logs', async () => {
 
 test('a reader that reads again is sent the number of calls that it missed, also without another call', () => {
   vi.useFakeTimers()
-  onTestFinished(() => void vi.useRealTimers())
   let changed: (calls: readonly object[]) => void = () => undefined
   const observer = {
     feed: { readers: 0, subscribe: (reader: typeof changed) => ((changed = reader), () => undefined) },

@@ -1,9 +1,7 @@
 /** The store that replicas share, as a start opens it: what is said when it fails and when it is there again (F-28). */
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { openStore } from '../../../src/app/open-store.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-
-afterEach(() => void vi.useRealTimers())
 
 test('none is configured: there is none', async () => {
   expect(await openStore(undefined, undefined, { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() })).toBeUndefined()

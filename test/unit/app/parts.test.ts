@@ -40,8 +40,6 @@ describe('calls are captured while at least one watches', () => {
 })
 
 describe('numbers of calls', () => {
-  afterEach(() => vi.useRealTimers())
-
   test('count from one in a single process', () => {
     const next = callNumbers(undefined)
     expect([next(), next(), next()]).toEqual([1, 2, 3])
@@ -85,7 +83,6 @@ test('secrets of a configuration are learned, and hidden for as long as calls ar
 
 describe('open calls are waited for', () => {
   beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] }))
-  afterEach(() => vi.useRealTimers())
   const waited = async (inFlight: () => number, drainMs: number): Promise<{ isOver: boolean }> => {
     const state = { isOver: false }
     void untilAnswered(inFlight, drainMs).then(() => (state.isOver = true))

@@ -1,8 +1,7 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { SILENCE_MS, watchLiveness } from '../../../src/commands/serve/liveness.ts'
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 const never = (): Promise<never> => new Promise(() => undefined)
 

@@ -242,7 +242,6 @@ test('tail counts the recorded calls that mock cannot serve', async () => {
 
 test('tail counts what it showed and could not record, and waits for no process that does not answer', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
   const { invocation, folder, interrupt, remarks } = await watching({
     '/feed': oneRow,
     '/tools': json({ tools: [] }),

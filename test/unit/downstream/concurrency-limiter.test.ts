@@ -1,5 +1,5 @@
 /** Calls at once at one server, and those that wait (RELIABILITY 7). */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConcurrencyLimiter } from '../../../src/downstream/pacing/concurrency-limiter.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 
@@ -60,7 +60,6 @@ test('F-25 a reload that allows fewer holds for calls that wait already', async 
 
 describe('a server whose slots are taken', () => {
   beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => void vi.useRealTimers())
 
   /** One slot, which is taken, and room for two that wait. */
   const full = (): ConcurrencyLimiter => {

@@ -1,5 +1,5 @@
 /** Pings of a quiet link (F-14). */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { Heartbeat } from '../../../src/downstream/health/heartbeat.ts'
 import type { Link } from '../../../src/era/server/link.ts'
 import { Sweeper } from '../../../src/rpc/sweeper.ts'
@@ -7,7 +7,6 @@ import { Sweeper } from '../../../src/rpc/sweeper.ts'
 const PING_MS = 30_000
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 /** A link whose pings are answered as the list says, and then always. */
 const watch = (...answers: boolean[]) => watchLink({}, ...answers)

@@ -1,5 +1,5 @@
 /** Who is told what a server sends outside of the answers to its calls (BRIDGING 3.0; B051, B052, B277). */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { LinkEventHandlers } from '../../../src/downstream/calls/link-events.ts'
 import { ownerOf } from '../../../src/downstream/link-owner.ts'
 import type { LinkOwner } from '../../../src/downstream/link-owner.ts'
@@ -182,7 +182,6 @@ describe('a log message', () => {
 
   describe('is stored', () => {
     beforeEach(() => void vi.useFakeTimers())
-    afterEach(() => void vi.useRealTimers())
 
     test('and told while limits.log_messages allows it, which a reload changes', async () => {
       const { handlers, environment, scene } = setUp()

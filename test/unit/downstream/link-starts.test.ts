@@ -1,5 +1,5 @@
 /** The back-off of callers whose processes end soon after they were started (F-04). */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { DEFAULT_BACKOFF } from '../../../src/downstream/pacing/backoff.ts'
 import { LinkStarts } from '../../../src/downstream/pacing/link-starts.ts'
 import { Restarts } from '../../../src/downstream/pacing/restarts.ts'
@@ -13,7 +13,6 @@ beforeEach(() => {
   // Delays are as long as they may be.
   vi.spyOn(Math, 'random').mockReturnValue(1)
 })
-afterEach(() => void vi.restoreAllMocks().useRealTimers())
 
 const makeStarts = (maxRestarts = 100) => {
   const nowMs = (): number => performance.now()

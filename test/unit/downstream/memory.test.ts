@@ -23,10 +23,7 @@ beforeEach(() => {
   warned.length = 0
   vi.useFakeTimers({ toFake: ['Date'] })
 })
-afterEach(() => {
-  vi.useRealTimers()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const server = (more: object = {}): ServerOptions =>
   // Cast: these are the options that a record depends on.

@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { restAfter, Rereads } from '../../../src/downstream/lists/rereads.ts'
 
 const PERIOD_MS = 30_000
 
 describe('reading lists again', () => {
   beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => void vi.restoreAllMocks().useRealTimers())
 
   /** How long each of `count` polls was waited for, `random` being what Math.random says. */
   const waits = async (count: number, random: number, read: () => Promise<void>): Promise<number[]> => {

@@ -1,5 +1,5 @@
 /** When a call that failed is sent again, and what is said of it in the end (BRIDGING 5.3, 7.2). */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServerError } from '../../../src/rpc/call.ts'
 import type { Call } from '../../../src/rpc/call.ts'
 import { again, isMismatch } from '../../../src/downstream/pacing/retries.ts'
@@ -53,7 +53,6 @@ test('B231 a tool whose connection broke is sent once', async () => {
 
 describe('a server that limits its rate', () => {
   beforeEach(() => vi.useFakeTimers())
-  afterEach(() => void vi.useRealTimers())
   const limited = (retryAfterMs: number): Failure => new Failure('rate_limited', 'HTTP 429', { executed: 'no', retryAfterMs })
 
   test.each([1_000, 5_000])('F-15 is asked again after the %i ms that it names, and not before', async (waitMs) => {
@@ -82,7 +81,6 @@ test('a call that was refused twice for its session was executed by nobody', asy
 
 describe('whether a call is sent again', () => {
   beforeEach(() => vi.useFakeTimers())
-  afterEach(() => void vi.useRealTimers())
 
   const busy = new Failure('downstream_error', 'HTTP 503', { status: 503, retryAfterMs: 1_000 })
   test.each<[what: string, error: unknown, method: string, waitMs: number | undefined]>([

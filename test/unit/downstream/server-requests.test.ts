@@ -1,5 +1,5 @@
 /** Questions of servers that no host is there to answer (B049, B263, B295). */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServerRequests } from '../../../src/downstream/calls/server-requests.ts'
 import { DEFAULT_SERVER } from '../../../src/downstream/options.ts'
 import type { ServerOptions } from '../../../src/downstream/options.ts'
@@ -21,7 +21,6 @@ const said = (answer: Answer): unknown =>
 
 describe('a question within none of our requests', () => {
   beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => void vi.useRealTimers())
 
   test.each(['elicitation/create', 'sampling/createMessage', 'vendor/ask'])(
     'B049 B295 %s stays open for 30 s and is refused then, on the main link and on those of hosts',
@@ -134,7 +133,6 @@ describe('who is asked', () => {
 describe('roots', () => {
   const ROOTS = question('roots/list')
   beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => void vi.useRealTimers())
 
   test('are those of the configuration, where it names some', async () => {
     const { requests, noted } = askingWith({ roots: ['/own', 'file:///other'] })

@@ -1,5 +1,5 @@
 /** Which processes start at the same time (RELIABILITY F-24). */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { Starts } from '../../../src/downstream/pacing/starts.ts'
 import type { StartSlot } from '../../../src/downstream/pacing/starts.ts'
 import { Sweeper } from '../../../src/rpc/sweeper.ts'
@@ -7,7 +7,6 @@ import { Sweeper } from '../../../src/rpc/sweeper.ts'
 const unwanted = (): boolean => false
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 /** Starts with `max` slots. */
 const setUp = (max: number) => {

@@ -1,5 +1,5 @@
 /** How the main link of one server is opened, kept and opened again, and what waiting calls get (F-04, F-08, B268, B289). Time is vitest's. */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { STARTING } from '../../../src/downstream/health/health.ts'
 import { MainLink } from '../../../src/downstream/health/main-link.ts'
 import { initialState, ServerStates } from '../../../src/downstream/health/server-state.ts'
@@ -23,7 +23,6 @@ beforeEach(() => {
   // Delays are as long as they may be.
   vi.spyOn(Math, 'random').mockReturnValue(1)
 })
-afterEach(() => void vi.useRealTimers())
 
 /** A link, and what was done to it. */
 const makeLink = () => {

@@ -1,5 +1,5 @@
 /** Which call a server's request belongs to, and what becomes of its answer (BRIDGING 3.0, 3.13). */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { Attribution } from '../../../src/era/server/attribution.ts'
 import type { Answer, Call, HostSession, Question } from '../../../src/rpc/call.ts'
 import type { Connection } from '../../../src/rpc/connection.ts'
@@ -8,7 +8,6 @@ import { Payload } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 const RELATED = 'io.modelcontextprotocol/related-task'
 const [ANN, BOB] = [{ id: 'ann' } as HostSession, { id: 'bob' } as HostSession]

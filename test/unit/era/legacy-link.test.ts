@@ -248,14 +248,10 @@ describe('the log level', () => {
       done.push(what)
     }
     vi.useFakeTimers()
-    try {
-      void want('first')
-      await vi.advanceTimersByTimeAsync(LEVEL_WAIT_MS)
-      void want('second')
-      await vi.advanceTimersByTimeAsync(0)
-    } finally {
-      vi.useRealTimers()
-    }
+    void want('first')
+    await vi.advanceTimersByTimeAsync(LEVEL_WAIT_MS)
+    void want('second')
+    await vi.advanceTimersByTimeAsync(0)
     expect(done).toEqual(['first', 'second'])
     expect(levels(sent)).toEqual(['info'])
   })

@@ -1,6 +1,6 @@
 /** Input rounds of a modern server under a legacy host, by the clock: pauses, limits, visits (BRIDGING 3.13, Example B). */
 import { getEventListeners } from 'node:events'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { askLegacyHosts } from '../../../src/era/host/legacy-rounds.ts'
 import { complete, EVERYTHING } from '../../../src/rpc/call.ts'
 import type { Answer, Call, HostSession, Outcome, Question } from '../../../src/rpc/call.ts'
@@ -10,7 +10,6 @@ import type { JsonObject } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 /** What a server answers: the params of its round, or nothing when it is done. */
 type Round = object | undefined

@@ -1,5 +1,5 @@
 /** What a link knows of the tasks of a legacy server, and for how long (BRIDGING 3.17). */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { LinkTasks } from '../../../src/era/server/link-tasks.ts'
 import { ServerError } from '../../../src/rpc/call.ts'
 import type { Answer, Call, Question } from '../../../src/rpc/call.ts'
@@ -26,7 +26,6 @@ const create = (tasks: LinkTasks, creator: Call, onEnd: () => void = () => undef
   tasks.created('1', Payload.of({ taskId: '1', ttlMs: 5_000 }), creator, onEnd)
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 test('a task that expires takes its questions along, its progress and whoever made it', async () => {
   const { tasks } = makeTasks()

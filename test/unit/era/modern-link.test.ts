@@ -1,5 +1,5 @@
 /** A link to a modern server: what calls become on it, what its results are, and what it is subscribed to (BRIDGING 3.3, 3.13). */
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ModernLink } from '../../../src/era/server/modern-downstream.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import type { Call, HostSession } from '../../../src/rpc/call.ts'
@@ -228,7 +228,6 @@ describe('subscriptions', () => {
 
   test('B127 to lists that end right after their acknowledgement are opened again later each time', async () => {
     vi.useFakeTimers()
-    onTestFinished(() => void vi.useRealTimers())
     const { link, sent, receive, told } = await linkTo(() => undefined, { capabilities: LISTS })
     link.listen()
     for (const waitMs of [1_000, 2_000, 4_000]) {
@@ -252,7 +251,6 @@ describe('subscriptions', () => {
     'F-31 B284 that are acknowledged with %j are refused, at once and after a gap',
     async (notifications) => {
       vi.useFakeTimers()
-      onTestFinished(() => void vi.useRealTimers())
       const { link, sent, receive } = await linkTo(() => undefined, { capabilities: { resources: { subscribe: true } } })
       const listens = () => sent.filter(({ method }) => method === 'subscriptions/listen')
       const acknowledge = async (streams: number, agreed: unknown): Promise<void> => {
@@ -276,7 +274,6 @@ describe('subscriptions', () => {
 
   test('F-31 a task that is read again after a gap, and cannot be, is told as a violation', async () => {
     vi.useFakeTimers()
-    onTestFinished(() => void vi.useRealTimers())
     const server: Server = ({ method }) => (method === 'tasks/get' ? { result: { status: 'working' } } : undefined)
     const { link, handlers, sent, receive, told } = await linkTo(server, { capabilities: { extensions: { [TASKS]: {} } } })
     // As its values are, where they are no JSON.
@@ -302,7 +299,6 @@ describe('subscriptions', () => {
     ['no filter', {}],
   ])('B127 an acknowledgement with %s agrees to nothing, and its stream is closed', async (_what, params) => {
     vi.useFakeTimers()
-    onTestFinished(() => void vi.useRealTimers())
     const { link, sent, receive } = await linkTo(() => undefined, { capabilities: LISTS, kind: 'pipe' })
     const listens = () => sent.filter(({ method }) => method === 'subscriptions/listen')
     const accept = async (streams: number, answer: object): Promise<void> => {

@@ -1,5 +1,5 @@
 /** One parked call and its times (BRIDGING 3.13, rule 4). */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { ParkedCall } from '../../../src/era/host/parked-call.ts'
 import { complete } from '../../../src/rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../../../src/rpc/call.ts'
@@ -11,7 +11,6 @@ const TTL_MS = 1_000
 const OPTIONS = { ttlMs: TTL_MS, maxParked: 9, maxPerPrincipal: 9, coalesceMs: 10 }
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 const open = () => {
   const nonces: string[] = []

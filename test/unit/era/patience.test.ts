@@ -1,5 +1,5 @@
 /** How long a legacy server may be silent while somebody thinks about what it asked (BRIDGING 3.9). */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { LegacyLink } from '../../../src/era/server/legacy-downstream.ts'
 import type { Answer, HostSession } from '../../../src/rpc/call.ts'
 import { Connection } from '../../../src/rpc/connection.ts'
@@ -49,7 +49,6 @@ const begin = async (sweeper: Sweeper, call = callOf()) => {
 
 describe('a call of a legacy server', () => {
   beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => void vi.useRealTimers())
 
   test('that is silent ends after the idle time', async () => {
     using sweeper = new Sweeper()

@@ -1,5 +1,5 @@
 /** The streams behind a set that hosts watch at a modern server (BRIDGING 3.7). */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { Resubscriber } from '../../../src/era/server/resubscriber.ts'
 import type { Filter, ListenStream } from '../../../src/era/server/resubscriber.ts'
 
@@ -48,7 +48,6 @@ const makeSet = () => {
 }
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 /** Lets promises run, and as much time as a retry may take. */
 const pass = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
 

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { driveTask } from '../../../src/gateway/tasks/driving.ts'
 import { complete, ServerError } from '../../../src/rpc/call.ts'
 import type { Answer, Call, Handler, Outcome, Question } from '../../../src/rpc/call.ts'
@@ -14,7 +14,6 @@ const taskOf = (status: string, pollIntervalMs: unknown): Payload =>
 
 describe('following a task', () => {
   beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => void vi.restoreAllMocks().useRealTimers())
 
   /** The waits before each look at a task whose answers say `intervals`, one after the other. */
   const waits = async (intervals: readonly unknown[], random: number, maxMs = 3_600_000): Promise<string[]> => {

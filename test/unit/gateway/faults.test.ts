@@ -1,5 +1,5 @@
 /** Injected delays, over simulated time; what hosts see of faults is in test/integration/faults/injected.test.ts. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { Faults } from '../../../src/gateway/faults.ts'
 import { complete } from '../../../src/rpc/call.ts'
 import type { Handler } from '../../../src/rpc/call.ts'
@@ -7,7 +7,6 @@ import { Payload } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 /** A server behind one rule that delays calls, and the calls that have reached it. */
 const delayed = (delayMs: number): { readonly handle: Handler; readonly reached: readonly string[] } => {

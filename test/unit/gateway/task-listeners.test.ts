@@ -1,5 +1,5 @@
 /** What is known of a task is forgotten with it (BRIDGING 3.17). */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import type { Reconnected } from '../../../src/downstream/environment.ts'
 import { TaskListeners } from '../../../src/gateway/tasks/task-listeners.ts'
 import type { Caller, HostSession } from '../../../src/rpc/call.ts'
@@ -11,7 +11,6 @@ const makeSession = () => {
 }
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 test.each<[string, left: number, (listeners: TaskListeners, end: () => void) => void]>([
   ['at its end', 2, (listeners) => listeners.creatorsOf('a', '1')[0]!.forget()],

@@ -1,5 +1,5 @@
 /** Which calls run as tasks, and who follows them (BRIDGING 3.17). */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Entry } from '../../../src/catalog/inventory.ts'
 import type { Downstream } from '../../../src/downstream/downstream.ts'
 import { TaskRuns } from '../../../src/gateway/tasks/task-runs.ts'
@@ -125,7 +125,6 @@ describe('at a legacy server a call', () => {
 
 describe('a task that the gateway follows', () => {
   beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => void vi.useRealTimers())
 
   const asTask = (): Outcome => ({ kind: 'task', result: Payload.of({ taskId: 't', status: 'working', pollIntervalMs: 1_000 }) })
   const done = complete(Payload.of({ taskId: 't', status: 'completed', result: { content: [], x: 1 } }))

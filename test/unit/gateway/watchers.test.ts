@@ -1,5 +1,5 @@
 /** Who is told of changed lists, and how often. */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { Watchers } from '../../../src/gateway/lists/watchers.ts'
 import type { View } from '../../../src/catalog/view/view.ts'
 import type { Caller, ChangeListener, HostSession } from '../../../src/rpc/call.ts'
@@ -29,7 +29,6 @@ test('B129 a change that is found while another is told of is announced once', (
 
 describe('watchers', () => {
   beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => void vi.useRealTimers())
 
   /** Watchers of one view, whose lists have the digests that the test sets. */
   const scene = () => {

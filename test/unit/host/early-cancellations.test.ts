@@ -1,10 +1,9 @@
 /** Which cancellations are kept for requests that have not arrived (BRIDGING 3.10). */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { EarlyCancellations } from '../../../src/host/session/early-cancellations.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['performance'] }))
-afterEach(() => vi.useRealTimers())
 
 const notice = (requestId: unknown, reason = 'r'): Payload => Payload.of({ requestId, reason })
 

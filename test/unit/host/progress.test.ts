@@ -1,12 +1,11 @@
 /** Progress for one request of a host, and results that are streamed to it (BRIDGING 3.9). */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { ProgressExchange } from '../../../src/host/response/progress.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 import type { StreamedResult } from '../../../src/wire/result/streamed-result.ts'
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }))
-afterEach(() => vi.useRealTimers())
 
 /** An exchange that cannot pass on streams. */
 const onPipe = (): ProgressExchange =>

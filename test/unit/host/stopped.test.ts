@@ -1,5 +1,5 @@
 /** A machine that slept, a process that was stopped, a clock that jumps: nobody is idle for that (RELIABILITY F-27). */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { DEFAULT_HOST_LIMITS } from '../../../src/host/options.ts'
 import { Session } from '../../../src/host/session/session.ts'
 import { Sessions } from '../../../src/host/session/sessions.ts'
@@ -9,7 +9,6 @@ import { Sweeper } from '../../../src/rpc/sweeper.ts'
 const MINUTE_MS = 60_000
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 const introduction = { revision: '2025-11-25', capabilities: {}, clientInfo: undefined, hops: 0 } as const
 

@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { readStored, StoredEvents } from '../../../src/host/response/stored-events.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 
 const LIMITS = { maxEvents: 10, maxSessionEventBytes: 100_000, maxEventAgeMs: 60_000 }
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 test('B202 as many events as a session may have are kept for another replica, each on a stream of its own as well', async () => {
   const store = new MemoryStore()

@@ -1,10 +1,9 @@
 /** Changed calls as readers get them: in which order, how often, and only while somebody reads. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { CallFeed } from '../../../src/observe/call-feed.ts'
 import type { Recording } from '../../../src/observe/capture/recording.ts'
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 /** Cast: what is looked at. */
 const callOf = (id: number): Recording => ({ id }) as Recording

@@ -191,7 +191,6 @@ describe('an answer', () => {
 
 test('an answer may take longer than a connection', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
   const began = Promise.withResolvers<ServerResponse>()
   const url = await peerThat((_, response) => began.resolve(response))
   const { request, got } = makeHost()
@@ -260,7 +259,6 @@ describe('a question of our own', () => {
 
   test('is given up after two seconds, and its connection closed', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    onTestFinished(() => void vi.useRealTimers())
     const began = Promise.withResolvers<IncomingMessage>()
     const url = await peerThat((request) => began.resolve(request))
     const answer = forwarder.ask(url, {})

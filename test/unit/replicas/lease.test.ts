@@ -1,5 +1,5 @@
 /** When a replica may serve its sessions, and when another one may take them (decision 0165). Time is vitest's. */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { DEFAULT_REPLICA_TIMES, Lease } from '../../../src/replicas/lease.ts'
 import type { Home } from '../../../src/replicas/home.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
@@ -10,7 +10,6 @@ const { leaseMs, renewMs, believedMs } = DEFAULT_REPLICA_TIMES
 const homeAt = (instance: string): Home => ({ instance, url: `http://${instance}:1` })
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 interface Side {
   readonly lease: Lease

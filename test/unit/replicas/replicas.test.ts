@@ -130,7 +130,6 @@ test("F-28 while the store is young a session that is not here is nobody's, thou
 
 test('F-28 a replica is watched for as long as a request waits for it, and no longer', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  onTestFinished(() => void vi.useRealTimers())
   // Another process at the address: without its mark its answer is not relayed.
   const peer = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => void peer.close())

@@ -39,18 +39,14 @@ test('it is aborted for its listeners, with the notice of the first abort', () =
 
 test('a pause ends after its time, or fails once the host cancels', async () => {
   vi.useFakeTimers()
-  try {
-    const cancellation = new Cancellation()
-    const over = vi.fn()
-    const whole = pauseFor(100, cancellation).then(over)
-    await vi.advanceTimersByTimeAsync(99)
-    expect(over).not.toHaveBeenCalled()
-    await vi.advanceTimersByTimeAsync(1)
-    await whole
-    const cut = expect(pauseFor(100, cancellation)).rejects.toMatchObject({ kind: 'cancelled', message: 'cancelled by the host' })
-    cancellation.abort()
-    await cut
-  } finally {
-    vi.useRealTimers()
-  }
+  const cancellation = new Cancellation()
+  const over = vi.fn()
+  const whole = pauseFor(100, cancellation).then(over)
+  await vi.advanceTimersByTimeAsync(99)
+  expect(over).not.toHaveBeenCalled()
+  await vi.advanceTimersByTimeAsync(1)
+  await whole
+  const cut = expect(pauseFor(100, cancellation)).rejects.toMatchObject({ kind: 'cancelled', message: 'cancelled by the host' })
+  cancellation.abort()
+  await cut
 })

@@ -1,9 +1,8 @@
 /** How often limits were reached, and when that is logged. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { LimitCounts } from '../../../src/rpc/limit-counts.ts'
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 const counted = () => {
   const lines: (readonly [object, string])[] = []

@@ -1,10 +1,9 @@
 /** Streams that wait for a host which does not read: when each goes on, and that nothing is checked where none waits. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { PausedSources } from '../../../src/rpc/paused-sources.ts'
 import { Sweeper } from '../../../src/rpc/sweeper.ts'
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 const sources = () => {
   const resumed: string[] = []

@@ -1,5 +1,5 @@
 /** Requests on a connection: their time, their cancellation, the calls that they carry, and what is paused. Time is vitest's. */
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Call } from '../../../src/rpc/call.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import { cancelledParams, Connection } from '../../../src/rpc/connection.ts'
@@ -13,7 +13,6 @@ import { META } from '../../../src/wire/protocol/meta.ts'
 import { callOf } from '../../support/calls.ts'
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 /** A connection, what happened to its channel in order, and what its requests became by their names. */
 const connect = async (facts: Partial<Channel> = {}, events: Partial<ConnectionEvents> = {}) => {

@@ -1,11 +1,7 @@
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { GuardedStore } from '../../../src/store/guarded-store.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { StoreDown } from '../../../src/store/store.ts'
-
-afterEach(() => {
-  vi.useRealTimers()
-})
 
 test('F-28 an answer that came while this process stood still counts, however long that was', async () => {
   const { port1, port2 } = new MessageChannel()

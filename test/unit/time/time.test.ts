@@ -22,42 +22,34 @@ describe('back-off', () => {
 describe('a pause', () => {
   test('ends with its time, or with its signal, and leaves no listener', async () => {
     vi.useFakeTimers()
-    try {
-      const { signal } = new AbortController()
-      const whole = pause(1_000, signal)
-      let isOver = false
-      void whole.then(() => (isOver = true))
-      await vi.advanceTimersByTimeAsync(999)
-      expect(isOver).toBe(false)
-      await vi.advanceTimersByTimeAsync(1)
-      expect(await whole).toBe(true)
-      expect(getEventListeners(signal, 'abort')).toEqual([])
+    const { signal } = new AbortController()
+    const whole = pause(1_000, signal)
+    let isOver = false
+    void whole.then(() => (isOver = true))
+    await vi.advanceTimersByTimeAsync(999)
+    expect(isOver).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await whole).toBe(true)
+    expect(getEventListeners(signal, 'abort')).toEqual([])
 
-      const abort = new AbortController()
-      const cut = pause(1_000, abort.signal)
-      abort.abort()
-      expect(await cut).toBe(false)
-      expect(getEventListeners(abort.signal, 'abort')).toEqual([])
-      expect(vi.getTimerCount()).toBe(0)
-      expect(await pause(1_000, abort.signal)).toBe(false)
-    } finally {
-      vi.useRealTimers()
-    }
+    const abort = new AbortController()
+    const cut = pause(1_000, abort.signal)
+    abort.abort()
+    expect(await cut).toBe(false)
+    expect(getEventListeners(abort.signal, 'abort')).toEqual([])
+    expect(vi.getTimerCount()).toBe(0)
+    expect(await pause(1_000, abort.signal)).toBe(false)
   })
 
   test('longer than a timer of Node can be does not end at once', async () => {
     vi.useFakeTimers()
-    try {
-      const abort = new AbortController()
-      let ended = false
-      const long = pause(LONGEST_TIMER_MS * 2, abort.signal).finally(() => (ended = true))
-      await vi.advanceTimersByTimeAsync(LONGEST_TIMER_MS - 1)
-      expect(ended).toBe(false)
-      abort.abort()
-      expect(await long).toBe(false)
-    } finally {
-      vi.useRealTimers()
-    }
+    const abort = new AbortController()
+    let ended = false
+    const long = pause(LONGEST_TIMER_MS * 2, abort.signal).finally(() => (ended = true))
+    await vi.advanceTimersByTimeAsync(LONGEST_TIMER_MS - 1)
+    expect(ended).toBe(false)
+    abort.abort()
+    expect(await long).toBe(false)
   })
 })
 

@@ -3,7 +3,7 @@ import { SpanStatusCode } from '@opentelemetry/api'
 import type { Attributes, Histogram } from '@opentelemetry/api'
 import { TracerProvider } from '@opentelemetry/sdk-trace'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace'
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { complete, ServerError } from '../../../src/rpc/call.ts'
 import type { Call, Handler, Question, ResponseChannel } from '../../../src/rpc/call.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
@@ -13,10 +13,6 @@ import { Failure } from '../../../src/wire/message/failure.ts'
 import { join, Payload } from '../../../src/wire/message/payload.ts'
 import { StreamedResult } from '../../../src/wire/result/streamed-result.ts'
 import { callOf } from '../../support/calls.ts'
-
-afterEach(() => {
-  vi.useRealTimers()
-})
 
 /** Tracing whose spans and durations are kept here. */
 const start = (captureArguments = false) => {

@@ -156,22 +156,22 @@ describe('F-21 what waits for a host', () => {
       handle.bytesWritten += taken
       return stream.sweep(limits)
     }
-    return { ...opened, send, sweepAfter, [Symbol.dispose]: () => void vi.useRealTimers() }
+    return { ...opened, send, sweepAfter }
   }
 
   test('answers do not count while it takes some of them, however slowly', () => {
-    using stream = waiting('answer', 50)
+    const stream = waiting('answer', 50)
     for (let second = 0; second < 30; second++) expect(stream.sweepAfter(1_000, 1_000)).toBeUndefined()
   })
 
   test('answers count when it takes nothing', () => {
-    using stream = waiting('answer', 50)
+    const stream = waiting('answer', 50)
     expect(stream.sweepAfter(2_400, 0)).toBeUndefined()
     expect(stream.sweepAfter(100, 0)).toBe('listen.limits.max_queued')
   })
 
   test('one answer alone never counts', () => {
-    using stream = waiting('answer', 1)
+    const stream = waiting('answer', 1)
     expect(stream.sweepAfter(0, 0)).toBeUndefined()
     expect(stream.sweepAfter(9_000, 0)).toBeUndefined()
     // What was read during a pause of this process is seen after the timers.
@@ -179,7 +179,7 @@ describe('F-21 what waits for a host', () => {
   })
 
   test('a burst of other events does not count if it takes them within a second', () => {
-    using stream = waiting('message', 50)
+    const stream = waiting('message', 50)
     expect(stream.sweepAfter(100, 0)).toBeUndefined()
     expect(stream.sweepAfter(800, 48 * 70_050)).toBeUndefined()
     stream.send(10)
@@ -188,20 +188,20 @@ describe('F-21 what waits for a host', () => {
   })
 
   test('other events count when they have waited for a second, although it takes some', () => {
-    using stream = waiting('message', 50)
+    const stream = waiting('message', 50)
     expect(stream.sweepAfter(1_000, 70_000)).toBeUndefined()
     expect(stream.sweepAfter(900, 70_000)).toBeUndefined()
     expect(stream.sweepAfter(100, 70_000)).toBe('listen.limits.max_queued')
   })
 
   test('other events count at once while memory is full', () => {
-    using stream = waiting('message', 50)
+    const stream = waiting('message', 50)
     stream.bodies.held.max = 1_000
     expect(stream.sweepAfter(100, 70_000)).toBe('listen.limits.max_queued')
   })
 
   test('memory is released as it is taken, before all of it is', () => {
-    using stream = waiting('answer', 50)
+    const stream = waiting('answer', 50)
     const { bytes } = stream.bodies.held
     expect(bytes).toBeGreaterThan(50 * 70_000)
     stream.sweepAfter(100, 1_000_000)
@@ -211,13 +211,13 @@ describe('F-21 what waits for a host', () => {
   })
 
   test('F-21 a stream that is broken off is reported, too', () => {
-    using stream = waiting('answer', 50)
+    const stream = waiting('answer', 50)
     stream.stream.breakOff()
     expect(stream.finishing).toEqual([stream.stream])
   })
 
   test('an ended stream is reported, so that it is swept until its host has read it', () => {
-    using stream = waiting('answer', 50)
+    const stream = waiting('answer', 50)
     stream.stream.end()
     expect(stream.finishing).toEqual([stream.stream])
     expect(stream.sweepAfter(2_500, 0)).toBe('listen.limits.max_queued')

@@ -1,7 +1,7 @@
 /** What comes of a reply: when its big JSON body begins to pass on, on a clock of the test, its redirects, its encodings, its limits. */
 import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { HttpClient, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
 import { Reply } from '../../../src/transport/http1/client/http-reply.ts'
 import type { ReplyEvents } from '../../../src/transport/http1/client/http-reply.ts'
@@ -14,7 +14,6 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   vi.advanceTimersByTime(1_000)
 })
-afterEach(() => vi.useRealTimers())
 
 const free = () => undefined
 const bodies = {

@@ -1,12 +1,11 @@
 import { Writable } from 'node:stream'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { LineWriter } from '../../../src/transport/pipe/line-writer.ts'
 
 const STALL_MS = 1_000
 const BIG = 1_000_000
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
-afterEach(() => void vi.useRealTimers())
 
 /** A writer whose peer takes as much as the test says; `isSocket`: the system tells how much of a write is left. */
 const open = (isSocket = true) => {

@@ -1,10 +1,9 @@
 /** The last output of a process, and what of it is passed on (F-11). */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { collector } from '../../support/garbage-collector.ts'
 import { OutputTail } from '../../../src/transport/process/output-tail.ts'
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.restoreAllMocks().useRealTimers())
 
 const lines = (from: number, to: number): Buffer =>
   Buffer.from(Array.from({ length: to - from + 1 }, (_, at) => `line ${from + at}\n`).join(''))

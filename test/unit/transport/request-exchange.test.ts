@@ -1,5 +1,5 @@
 /** One request over Streamable HTTP: what each answer, and each end of a stream, makes of it. */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { StreamTerms } from '../../../src/transport/channel/channel.ts'
 import { DEFAULT_RECONNECT } from '../../../src/transport/channel/reconnect.ts'
 import { RequestExchange } from '../../../src/transport/channel/request-exchange.ts'
@@ -10,7 +10,6 @@ import type { SseEvent } from '../../../src/wire/framing/sse.ts'
 import { Failure } from '../../../src/wire/message/failure.ts'
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
-afterEach(() => vi.useRealTimers())
 
 const RESULT = '{"jsonrpc":"2.0","id":7,"result":{}}'
 const PROGRESS = '{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'

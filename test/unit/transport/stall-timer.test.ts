@@ -1,9 +1,8 @@
 import { PassThrough } from 'node:stream'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { StallTimer, takenBytes } from '../../../src/transport/stall-timer.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
-afterEach(() => void vi.useRealTimers())
 
 /** A turn of the event loop. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -1,11 +1,9 @@
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { DEFAULT_RECONNECT } from '../../../src/transport/channel/reconnect.ts'
 import { StandingStream } from '../../../src/transport/channel/standing-stream.ts'
 import type { Reply, ReplyEvents } from '../../../src/transport/http1/client/http-reply.ts'
 import type { ReplyHead } from '../../../src/transport/http1/client/reply-head.ts'
 import { Failure } from '../../../src/wire/message/failure.ts'
-
-afterEach(() => void vi.useRealTimers())
 
 const STREAM: ReplyHead = { status: 200, headers: {}, form: 'sse', length: 0 }
 

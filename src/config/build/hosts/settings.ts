@@ -14,7 +14,7 @@ import {
   namingSchema,
 } from '../../schema/file-schema.ts'
 import type { Settings } from '../../schema/file-schema.ts'
-import { fill, fillFrom } from '../fill.ts'
+import { fillFrom } from '../fill.ts'
 import { buildInherited, buildListenTls, buildUnix } from './listen.ts'
 import type { Gathered } from '../../read/gather.ts'
 import type { RuntimeEnvironment } from '../../runtime-environment.ts'
@@ -24,18 +24,21 @@ import { reporterAt } from '../../syntax/problems.ts'
 import type { Problem } from '../../syntax/problems.ts'
 import { absolutePath } from '../../syntax/variables.ts'
 
-const PARKING_NAMES = { park_ttl: 'ttlMs', parked: 'maxParked', parked_per_principal: 'maxPerPrincipal' } as const
-const RESULT_NAMES = { results: 'maxBytes', result_ttl: 'ttlMs' } as const
-
 export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): GatewayOptions => {
   const named = fillFrom(namingSchema, DEFAULT_GATEWAY, naming)
   const timed = fillFrom(gatewayTimeoutsSchema, named, timeouts)
   const limited = fillFrom(gatewayLimitsSchema, timed, limits)
   const cached = fillFrom(cacheSchema, limited, cache)
+  const { parking, results } = DEFAULT_GATEWAY
   return {
     ...cached,
-    parking: fill(PARKING_NAMES, DEFAULT_GATEWAY.parking, limits),
-    results: fill(RESULT_NAMES, DEFAULT_GATEWAY.results, limits),
+    parking: {
+      ...parking,
+      ttlMs: limits?.park_ttl ?? parking.ttlMs,
+      maxParked: limits?.parked ?? parking.maxParked,
+      maxPerPrincipal: limits?.parked_per_principal ?? parking.maxPerPrincipal,
+    },
+    results: { maxBytes: limits?.results ?? results.maxBytes, ttlMs: limits?.result_ttl ?? results.ttlMs },
   }
 }
 
@@ -71,7 +74,9 @@ export const buildHost = (gathered: Gathered, context: RuntimeEnvironment, probl
   }
   const auth = buildAuth(settings.auth, sections.get('auth'), authContext, problems)
   const options: HostOptions = {
-    ...fillFrom(httpSchema, fill({ legacy: 'streamAfterLegacyMs', modern: 'streamAfterMs' }, DEFAULT_HOST, streamAfter), http),
+    ...fillFrom(httpSchema, DEFAULT_HOST, http),
+    streamAfterLegacyMs: streamAfter?.legacy ?? DEFAULT_HOST.streamAfterLegacyMs,
+    streamAfterMs: streamAfter?.modern ?? DEFAULT_HOST.streamAfterMs,
     tls: buildListenTls(gathered, context, report),
     unix: buildUnix(gathered, context, report),
     inherited: buildInherited(gathered, context, report),
@@ -82,12 +87,9 @@ export const buildHost = (gathered: Gathered, context: RuntimeEnvironment, probl
     drainMs: settings.reload?.drain ?? DEFAULT_HOST.drainMs,
     lameDuckMs: settings.reload?.lame_duck,
     limits: {
-      ...fillFrom(
-        listenLimitsSchema,
-        fill({ in_flight_bytes: 'maxInFlightBytes' }, DEFAULT_HOST.limits, settings.limits),
-        limits,
-      ),
-      ...(orphan !== undefined && { orphanMs: orphan }),
+      ...fillFrom(listenLimitsSchema, DEFAULT_HOST.limits, limits),
+      maxInFlightBytes: settings.limits?.in_flight_bytes ?? DEFAULT_HOST.limits.maxInFlightBytes,
+      orphanMs: orphan ?? DEFAULT_HOST.limits.orphanMs,
       // All programs of this machine share one address, so they are limited only where the option is set.
       maxConnectionsPerLoopback: limits?.connections_per_address ?? DEFAULT_HOST.limits.maxConnectionsPerLoopback,
     },

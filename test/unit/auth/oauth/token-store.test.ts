@@ -23,10 +23,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
   trouble = []
 })
-afterEach(() => {
-  vi.useRealTimers()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 /** A store as a process has it; `undefined`: without a folder. */
 const storeIn = (at: string | undefined, shared?: MemoryStore): TokenStore =>
