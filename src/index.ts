@@ -70,7 +70,8 @@ export interface EmbeddedGateway extends AsyncDisposable {
   /** The tools known now, under their exposed names. */
   tools(): readonly ToolRow[]
   /**
-   * Calls a tool by its exposed name, as principal `local`; waits for servers that are starting. `args` are an object of plain data.
+   * Calls a tool by its exposed name, as principal `local`; waits for servers that are starting. `args` are an object of plain data. An
+   * aborted `signal` cancels the call and rejects at once, also while a layer does not answer.
    * Rejects with `CallError`, whose `kind` is the reason. Rejects with another error for arguments that are no JSON object, and for
    * a layer with a defect.
    */
@@ -142,10 +143,22 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
   const call = async (tool: string, args: object = {}, signal = new AbortController().signal): Promise<ToolResult> => {
     if (typeof tool !== 'string') throw new TypeError(`expected the exposed name of a tool, got ${valueName(tool)}`)
     if (!isJsonObject(args)) throw new TypeError(`expected the arguments of ${tool} as an object, got ${valueName(args)}`)
+    if (!(signal instanceof AbortSignal)) throw new TypeError(`expected an AbortSignal, got ${valueName(signal)}`)
     const ref = running.context.nextRef()
-    const end = await callTool(running.gateway, { tool, args: JSON.stringify(args), ref }, signal)
-    if (end.kind === 'result') return { isError: end.isError, json: end.result.toString() }
-    throw new CallError(end.kind, redactor.hide(end.message))
+    const { promise: abandoned, reject } = Promise.withResolvers<never>()
+    const cancel = (): void => reject(new CallError('cancelled', 'the call was cancelled'))
+    if (signal.aborted) cancel()
+    signal.addEventListener('abort', cancel)
+    open.add(reject)
+    try {
+      const ended = callTool(running.gateway, { tool, args: JSON.stringify(args), ref }, signal)
+      const end = await Promise.race([abandoned, ended])
+      if (end.kind === 'result') return { isError: end.isError, json: end.result.toString() }
+      throw new CallError(end.kind, redactor.hide(end.message))
+    } finally {
+      open.delete(reject)
+      signal.removeEventListener('abort', cancel)
+    }
   }
   const close = async (): Promise<void> => {
     await running.stop()
@@ -159,13 +172,7 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
     },
     servers: () => redactor.hideIn(serverStatuses(running)),
     tools: () => redactor.hideIn(listTools(running.gateway)),
-    call: (...given) =>
-      new Promise((resolve, reject) => {
-        open.add(reject)
-        call(...given)
-          .finally(() => open.delete(reject))
-          .then(resolve, reject)
-      }),
+    call,
     reload: (given) => {
       const done = last.then(() => apply(given))
       last = done.catch(() => undefined)

@@ -161,10 +161,33 @@ test('a call whose layer never answers is rejected once the gateway is closed', 
   expect(error).toMatchObject({ kind: 'shutting_down', message: 'the gateway was closed before the call had a result' })
 })
 
+test.for<readonly [what: string, layer: Layer]>([
+  ['its layer never answers', () => () => new Promise(() => undefined)],
+  ['its server does not answer', (inner) => (call) => inner(call)],
+])('a call that its program cancels is rejected while %s, and the end does not wait for it', async ([, layer]) => {
+  const { promise: reached, resolve: reach } = Promise.withResolvers<void>()
+  const reporting: Layer = (inner) => (call) => {
+    reach()
+    return inner(call)
+  }
+  const configuration = { listen, reload: { drain: '60s' }, servers: { a: fake('good') } }
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'tl-embedded-'))
+  await using gateway = await createGateway({ configuration, layers: [reporting, layer], log: silent })
+  const cancel = new AbortController()
+  const error = gateway.call('a__wait', { until: join(folder.path, 'until') }, cancel.signal).catch((e: unknown) => e)
+  await reached
+  cancel.abort()
+  expect(await error).toBeInstanceOf(CallError)
+  expect(await error).toMatchObject({ kind: 'cancelled', message: 'the call was cancelled' })
+  const late = gateway.call('a__echo', { text: 'x' }, cancel.signal)
+  await expect(late).rejects.toMatchObject({ kind: 'cancelled', message: 'the call was cancelled' })
+})
+
 test.for<readonly [what: string, given: readonly unknown[], message: string]>([
   ['no name', [], 'expected the exposed name of a tool, got undefined'],
   ['a list', ['a__echo', [1]], 'expected the arguments of a__echo as an object, got a list'],
   ['null', ['a__echo', null], 'expected the arguments of a__echo as an object, got null'],
+  ['options', ['a__echo', {}, { timeout: 5 }], 'expected an AbortSignal, got an object'],
 ])('a call with %s is refused with what was expected', async ([, given, message]) => {
   await using gateway = await createGateway({ configuration: { listen, servers: {} }, log: silent })
   await expect(gateway.call(...(given as [string]))).rejects.toThrow(message)
