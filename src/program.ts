@@ -58,6 +58,10 @@ process.on('SIGTERM', onSignal)
 process.on('SIGINT', () => {
   if (borrowers === 0) onSignal()
 })
+// For a command that does not reload, it is the end: by default the processes of its servers would be left.
+process.on('SIGHUP', () => {
+  if (process.listenerCount('SIGHUP') === 1) onSignal()
+})
 hurry.signal.addEventListener('abort', () => process.exit(130))
 const atExit = new Set<() => void>()
 process.on('exit', () => {

@@ -1,4 +1,6 @@
 /** Messages between a server and its host that are no valid JSON-RPC: each has an end, and costs nothing else (BRIDGING 7.1, 7.2; B271). */
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
@@ -76,6 +78,43 @@ describe.each(everyLegacyTransport)('a host over $name', ({ connect }) => {
     ])
   })
 })
+
+test.each(['own', 'node'] as const)(
+  'B271 the same where the body is sent after the head, to the HTTP server "%s"',
+  async (httpServer) => {
+    await using gateway = await startGateway({
+      servers: { a: fake.offering('x') },
+      hostLimits: { maxBodyBytes: 2_000 },
+      host: { httpServer },
+    })
+    await using host = await connectHttp(gateway, { capabilities: { elicitation: {} } })
+    const answers = asking(gateway)
+    const call = host.begin('tools/call', { name: 'a__x' })
+    const { id } = await call.messages.until(({ method }) => method === ASKS)
+    const body = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"action":"accept","content":{"x":"${'x'.repeat(3_000)}"}}}`
+    const fields = {
+      ...host.headers(),
+      host: 'localhost',
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'content-length': String(body.length),
+    }
+    const socket = connect(Number(gateway.url.port), '127.0.0.1').on('error', () => undefined)
+    const received = once(socket, 'data') as Promise<[Buffer]>
+    socket.write(
+      `POST /mcp HTTP/1.1\r\n${Object.entries(fields)
+        .map(([name, value]) => `${name}: ${value}\r\n`)
+        .join('')}\r\n`,
+    )
+    // The head is read alone.
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    socket.write(body)
+    expect((await received)[0].toString()).toMatch(/^HTTP\/1.1 413 /)
+    expect((await call.response).result).toEqual({ content: [] })
+    expect(answers).toMatchObject([{ error: { message: expect.stringContaining('listen.limits.max_body') as string } }])
+    socket.destroy()
+  },
+)
 
 describe.each(legacyKinds)('a server over %s', (kind) => {
   test.each(['"method":"elicitation/create","params":[]', '"method":"elicitation/create","params":{},"result":{}', '"method":7'])(

@@ -12,7 +12,7 @@ export interface Io {
   /** `columns`: the width of a terminal. */
   readonly stdout: Writable & { isTTY?: boolean; columns?: number }
   readonly stderr: Writable & { isTTY?: boolean; columns?: number }
-  /** SIGINT or SIGTERM. */
+  /** SIGINT or SIGTERM; SIGHUP of a command that does not reload. */
   readonly interrupted: AbortSignal
   /** An error was not caught; `reason` is the error. `interrupted` follows. */
   readonly crashed: AbortSignal

@@ -14,6 +14,7 @@ test('T-17 a tool in quarantine is told in ps and the log, hidden from hosts, an
   await up.said(/"tool":"echo".*"onChange":"quarantine".*the definition of a tool changed/)
   await up.said(/"server":"a".*"tools":5.*server is ready/)
   expect((await cli.here('ps')).stdout).toContain('left out: a tools "echo": its definition changed (lock.on_change: quarantine)')
+  expect((await cli.here('tools')).stderr).toContain('a: left out: "echo": its definition changed (lock.on_change: quarantine)')
 
   expect(await cli.here('approve', 'a', 'echo')).toMatchObject({ code: 0, stdout: 'approved echo\n' })
   expect(await cli.here('call', 'a__echo', 'text=after')).toMatchObject({ code: 0, stdout: 'after\n' })

@@ -170,6 +170,15 @@ describe('without a running process', () => {
     expect(plain.stdout).toMatch(/^b__echo {2}b {2}\d+ tok\n$/)
   })
 
+  test('F-08 tools names the server whose tools are missing, and why, unless a query finds other tools', async () => {
+    await using cli = await commandLine()
+    await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n  b: { command: no-such-program }\n`)
+    const note = /^b: no tools \(failed\): spawn no-such-program: ENOENT/m
+    expect((await cli.run(['tools'])).stderr).toMatch(note)
+    expect((await cli.run(['tools', 'echo'])).stderr).not.toMatch(note)
+    expect((await cli.run(['tools', 'absent'])).stderr).toMatch(note)
+  })
+
   test('call prints what the tool says: 0, 5 when it fails, 1 when there is none, and leaves no process', async () => {
     await using cli = await commandLine()
     await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake('good', 'log')}\n`)

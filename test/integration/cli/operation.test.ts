@@ -116,6 +116,19 @@ describe('a command that waits for the running process', () => {
   )
 })
 
+test.each(['SIGHUP', 'SIGTERM'] as const)(
+  'F-22 a command with servers of its own ends them at %s, as at Ctrl-C',
+  async (signal) => {
+    await using cli = await commandLine()
+    await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake('good', 'log')}\n`)
+    const call = cli.spawn(['call', 'a__wait', `until=${cli.path('never')}`])
+    await cli.called('log')
+    call.signal(signal)
+    expect(await call.ended).toBe(130)
+    expect(call.lines).toEqual(['interrupted'])
+  },
+)
+
 describe('a message that names a command names it with the -c that was given', () => {
   test.each([
     ['what can be typed as it is', 'other.yaml', 'other.yaml'],

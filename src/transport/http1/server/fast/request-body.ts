@@ -29,6 +29,8 @@ export class RequestBody {
   #missing: number
   #counted = 0
   #done: OnBody | undefined
+  /** The stated length exceeds the limit of `#done`, which is called back with the first bytes. */
+  #isTooLarge = false
   /** Received bytes are discarded. */
   #isDiscarded = false
 
@@ -57,9 +59,11 @@ export class RequestBody {
     return this.#done !== undefined
   }
 
-  /** Calls back once, with the body or with the reason why it was not read. */
+  /** Calls back once, with the body or with the reason why it was not read, and its first bytes: they show what is refused. */
   read(maxBytes: number, done: OnBody): void {
-    if (this.#gathered.length + this.#missing > maxBytes) return this.#refuse('too_large', done)
+    const { length } = this.#gathered
+    this.#isTooLarge = length + this.#missing > maxBytes
+    if (this.#isTooLarge && length > 0) return this.#refuse('too_large', done)
     if (this.isComplete) return done(this.#take())
     this.#done = done
     this.#count(this.#gathered.length)
@@ -75,7 +79,8 @@ export class RequestBody {
     const done = this.#done
     if (done === undefined) {
       if (this.#gathered.length > MAX_UNREQUESTED_BYTES) this.#source.pause()
-    } else if (this.#held.isFull) this.#refuse('overloaded', done)
+    } else if (this.#isTooLarge) this.#refuse('too_large', done)
+    else if (this.#held.isFull) this.#refuse('overloaded', done)
     else {
       this.#count(piece.length)
       if (this.isComplete) done(this.#take())

@@ -90,7 +90,7 @@ export class NodeRequest extends HttpRequest {
 
   readBody(maxBytes: number, done: OnBody): void {
     const request = this.#request
-    if (statedLength(request) > maxBytes) return this.#refuseBody('too_large', done)
+    if (statedLength(request) > maxBytes) return this.#refuseStated(done)
     this.#node.onRead()
     // Most bodies are received with their heads. They are complete in the next tick and are then read without listeners.
     process.nextTick(() => {
@@ -198,6 +198,12 @@ export class NodeRequest extends HttpRequest {
     })
     request.on('error', () => undefined)
     request.once('close', release)
+  }
+
+  /** Refuses a body for its stated length, with its first bytes, which show what is refused. A host that waits for 100 sends none. */
+  #refuseStated(done: OnBody): void {
+    if (this.#request.headers.expect !== undefined) return this.#refuseBody('too_large', done)
+    this.#request.once('data', (start: Buffer) => this.#refuseBody('too_large', done, start))
   }
 
   #refuseBody(reason: Unread, done: OnBody, start?: Buffer): void {
