@@ -43,7 +43,10 @@ export const mergeList = (
       const exposed = owner !== undefined && isUriList(kind) ? prefixUri(server.prefix, entry.original) : wished
       const holder = index.get(exposed)
       if (holder !== undefined) {
-        leave(entry.original, `"${exposed}" belongs to ${holder.server.key}`)
+        leave(
+          entry.original,
+          isNamedBefore(kind, holder, server) ? givenTo(holder) : `"${exposed}" belongs to ${holder.server.key}`,
+        )
         continue
       }
       const row: Exposed = { server, position, entry, exposed }
@@ -137,9 +140,18 @@ const exposure = (
 
 const duplicate = (list: ListKind, owner: Exposed, server: CatalogServer, entry: Entry): Problem => {
   const outcome = isUriList(list) ? 'is exposed with its prefix' : 'is left out'
-  const message = `${list}: "${owner.exposed}" belongs to ${owner.server.key}, which is configured first; "${entry.original}" of ${server.key} ${outcome}`
-  return { kind: 'duplicate', message }
+  const reason = isNamedBefore(list, owner, server)
+    ? givenTo(owner)
+    : `"${owner.exposed}" belongs to ${owner.server.key}, which is configured first`
+  return { kind: 'duplicate', message: `${list}: ${reason}; "${entry.original}" of ${server.key} ${outcome}` }
 }
+
+/** Whether the same server has the name for another entry: then the configuration gave it that name (`namedFirst`). */
+const isNamedBefore = (list: ListKind, owner: Exposed, server: CatalogServer): boolean =>
+  !isUriList(list) && owner.server.key === server.key
+
+const givenTo = ({ exposed, entry, server }: Exposed): string =>
+  `"${exposed}" is configured for "${entry.original}" of ${server.key}`
 
 const sameButCase = (list: ListKind, rows: readonly Exposed[], index: ReadonlyMap<string, Exposed>): Problem[] => {
   if (isUriList(list) || !hasSameButCase(rows, index)) return []

@@ -5,6 +5,7 @@
 import { basename } from 'node:path'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../config/schema/server-key.ts'
 import { isList, jsonObject } from '../values/json-object.ts'
+import { ownValue } from '../values/own-value.ts'
 import type { FoundServer, ServerDraft } from './found.ts'
 import { variableName, withoutSecrets } from './secrets.ts'
 
@@ -46,9 +47,10 @@ export const planImport = <S extends Importable>(found: readonly S[], existing: 
   const warnings: string[] = []
   const groups: S[][] = []
   const known: { key: string; from: S }[] = []
+  const values = { ...existing.envFile, ...existing.env }
   for (const server of found) {
-    const there = Object.entries(existing.servers).find(([, draft]) => isSame(draft, server.draft))
-    const group = groups.find((group) => group.every((other) => isSame(other.draft, server.draft)))
+    const there = Object.entries(existing.servers).find(([key, draft]) => isSame(existingOf(key, draft), server, values))
+    const group = groups.find((group) => group.every((other) => isSame(other, server, values)))
     if (there !== undefined) known.push({ key: there[0], from: server })
     else if (group === undefined) groups.push([server])
     else group.push(server)
@@ -104,16 +106,47 @@ const nameFor = (
   }
 }
 
-/** Whether both start the same program or use the same URL, without different values for a variable or header. */
-const isSame = (one: ServerDraft, other: ServerDraft): boolean =>
-  launchOf(one) === launchOf(other) &&
-  ['env', 'headers'].every((member) => {
-    const right = jsonObject(other[member])
-    return Object.entries(jsonObject(one[member]) ?? {}).every(([name, value]) => {
-      const there = right?.[name]
-      return there === undefined || there === value || [there, value].some((text) => String(text).includes('${'))
+interface Entry {
+  readonly name: string
+  /** `undefined`: it is in the configuration. */
+  readonly file?: string
+  readonly draft: ServerDraft
+}
+
+const existingOf = (key: string, draft: ServerDraft): Entry => {
+  const { display_name: label } = draft
+  return { name: typeof label === 'string' ? label : key, draft }
+}
+
+/**
+ * Whether both start the same program or use the same URL, without different values for a variable or header. In one file, two names
+ * with different values are two servers, such as two accounts; elsewhere a reference may stand for the value of the other entry, unless
+ * it has another one in `values`.
+ */
+const isSame = (one: Entry, other: Entry, values: Existing['env']): boolean => {
+  const hasOneName = one.name === other.name
+  const isOneFile = one.file === other.file && !hasOneName
+  const isAlike = (value: unknown, there: unknown): boolean => {
+    if (value === there || isOneFile) return value === there
+    if (value === undefined || there === undefined) return true
+    if (hasOneName) return isReference(value) || isReference(there)
+    const [left, right] = [valueOf(value, values), valueOf(there, values)]
+    return isReference(value) !== isReference(there) && (left === right || isReference(left) || isReference(right))
+  }
+  return (
+    launchOf(one.draft) === launchOf(other.draft) &&
+    ['env', 'headers'].every((member) => {
+      const [left, right] = [one, other].map(({ draft }) => jsonObject(draft[member]) ?? {})
+      return Object.keys({ ...left, ...right }).every((name) => isAlike(left?.[name], right?.[name]))
     })
-  })
+  )
+}
+
+/** A text with the values of its variables, as far as they are known. */
+const valueOf = (text: unknown, values: Existing['env']): string =>
+  String(text).replaceAll(/\$\{(?:env:)?(\w+)\}/g, (found, name: string) => ownValue(values, name) ?? found)
+
+const isReference = (value: unknown): boolean => String(value).includes('${')
 
 /** The program with its arguments, or the URL, in one normal form. */
 const launchOf = ({ command, args, url }: ServerDraft): string => {

@@ -312,8 +312,11 @@ describe('names', () => {
     const inventory = await curate(inventoryOf({ tools: [toolOf('find'), toolOf('search_code')] }), entry)
     const { lists, problems, leftOut } = buildCatalog([{ server: serverOf('gh'), inventory }], ALWAYS)
     expect(lists.tools.map(({ entry: { original } }) => original)).toEqual(['search_code'])
-    expect(problems).toMatchObject([{ kind: 'duplicate', message: expect.stringMatching(/^tools: "gh__find" belongs to /) }])
-    expect(leftOut.map(({ name }) => name)).toEqual(['find'])
+    expect(problems).toEqual([
+      { kind: 'duplicate', message: 'tools: "gh__find" is configured for "search_code" of gh; "find" of gh is left out' },
+    ])
+    const reason = '"gh__find" is configured for "search_code" of gh'
+    expect(leftOut).toEqual([{ kind: 'tools', name: 'find', reason, server: 'gh' }])
   })
 
   test('a name of the configuration that is too long is shortened as any other', async () => {

@@ -8,7 +8,7 @@ const NOTHING: Existing = { servers: {}, env: {}, envFile: {}, folder: FOLDER }
 
 const server = (name: string, draft: object, more: Partial<Importable> = {}): Importable => ({
   scope: 'user',
-  file: '/home/me/hosts.json',
+  file: `/home/me/${name}.json`,
   name,
   place: `hosts.json:${name}`,
   draft: { ...draft },
@@ -61,6 +61,47 @@ describe('two entries', () => {
     expect(drafts([server('a', { url }), server('b', { url, headers: { Accept: 'x' } })])).toEqual({
       a: { url, headers: { Accept: 'x' } },
     })
+  })
+})
+
+describe('two accounts at one server', () => {
+  const account = (name: string, token: string, file = '/work/a/.mcp.json') =>
+    server(name, { command: 'x', env: { TOKEN: token } }, { file })
+  const tokens = (...found: readonly Importable[]) =>
+    Object.fromEntries(plan(found).servers.map(({ key, draft }) => [key, (draft['env'] as { TOKEN?: string }).TOKEN]))
+  const both = { work: '${WORK}', home: '${HOME_TOKEN}' }
+
+  test('are two entries of one file, also where a variable holds the token of one or both', () => {
+    expect(tokens(account('work', both.work), account('home', both.home))).toEqual(both)
+    expect(Object.keys(tokens(account('work', both.work), account('home', 'one')))).toEqual(['work', 'home'])
+    expect(plan([account('work', 'one'), server('home', { command: 'x' }, { file: '/work/a/.mcp.json' })]).servers).toHaveLength(
+      2,
+    )
+    expect(Object.keys(tokens(account('one', both.work), account('other', both.work)))).toEqual(['one'])
+  })
+
+  test('of two hosts are the same two, and are known once they are imported', () => {
+    const there = '/home/me/.cursor/mcp.json'
+    expect(
+      tokens(
+        account('work', both.work),
+        account('home', both.home),
+        account('home', both.home, there),
+        account('work', both.work, there),
+      ),
+    ).toEqual(both)
+    const known = (found: Importable) =>
+      plan([found], { servers: { work: { command: 'x', env: { TOKEN: both.work } } } }).known.map(({ key }) => key)
+    expect(known(account('home', both.home))).toEqual([])
+    expect(known(account('work', '${input:token}'))).toEqual(['work'])
+  })
+
+  test('are two where .env has another token than the file of the host; a renewed one under the same name is no new server', () => {
+    const existing = { servers: { work: { command: 'x', env: { TOKEN: '${WORK}' } } }, envFile: { WORK: 'one' } }
+    const known = (found: Importable) => plan([found], existing).known.map(({ key }) => key)
+    expect(known(account('home', 'two'))).toEqual([])
+    expect(known(account('home', 'one'))).toEqual(['work'])
+    expect(known(account('work', 'two'))).toEqual(['work'])
   })
 })
 
