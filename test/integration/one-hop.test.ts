@@ -11,7 +11,7 @@ import { send } from '../support/fakes/raw-http.ts'
 import type { Turn } from '../support/fakes/turn.ts'
 import type { GatewaySetup } from '../support/gateway.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { startReplicas } from '../support/replicas.ts'
+import { startReplicas, TIMES } from '../support/replicas.ts'
 import { toolsetOf } from '../support/toolsets.ts'
 
 const elicits = async (turn: Turn): Promise<JsonMap> => {
@@ -36,6 +36,32 @@ describe.each([legacyHttp, legacySse])('a host over $name', ({ connect }) => {
     host.answer('elicitation/create', () => ACCEPT)
     for (let round = 0; round < 3; round++) expect(await host.call('tools/call', CALL)).toMatchObject(ANSWERED)
     expect(replicas.fake('a').all('tools/call')).toHaveLength(3)
+  })
+
+  test('F-22 a question of a call is answered while its replica stops, and the call is answered', async () => {
+    await using replicas = await start({ host: { drainMs: 25_000, lameDuckMs: 0 } })
+    replicas.fake('a').on('tools/call', elicits)
+    await using host = await connect(replicas.front, able)
+    const asked = Promise.withResolvers<undefined>()
+    const stopping = Promise.withResolvers<undefined>()
+    host.answer('elicitation/create', async () => {
+      asked.resolve(undefined)
+      await stopping.promise
+      return ACCEPT
+    })
+    const { response } = host.begin('tools/call', CALL)
+    await asked.promise
+    const [first, ...others] = replicas.all
+    const stopped = first!.gateway.running.stop()
+    const probe = async () => (await fetch(new URL('/readyz', first!.gateway.url))).status
+    await expect.poll(() => probe().catch(() => 'closed')).not.toBe(200)
+    // The others no longer believe that it serves.
+    await new Promise((resolve) => setTimeout(resolve, 3 * TIMES.believedMs))
+    // A balancer sends new requests to the others.
+    replicas.balancer.targets = others.map(({ gateway }) => Number(gateway.url.port))
+    stopping.resolve(undefined)
+    expect(await response).toMatchObject({ result: ANSWERED })
+    await stopped
   })
 
   test('B141 a cancellation reaches the call at the replica that runs it', async () => {
