@@ -192,6 +192,52 @@ const startPeer = async (isMarked: boolean) => {
   return peer
 }
 
+test('a replica whose URL leads to nothing, or to another process, says so once in its log', async () => {
+  const peer = await startPeer(true)
+  await peer.replicas.checkUrl()
+  expect([peer.probes, peer.warnings]).toEqual([1, []])
+  const check = async (url: string): Promise<unknown[][]> => {
+    const warnings: unknown[][] = []
+    const replicas = new Replicas({
+      self: { instance: 'self', url },
+      seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
+      store: undefined,
+      log: { ...quiet, warn: (...said: unknown[]) => void warnings.push(said) },
+      times: { believedMs: 100, leaseMs: 100, renewMs: 5, lookMs: 10 },
+    })
+    open.push(replicas)
+    await replicas.checkUrl()
+    return warnings
+  }
+  const text = expect.stringContaining('(replicas.url)')
+  const { url: nothing } = await lostHome('other')
+  expect(await check(nothing)).toEqual([[{ url: nothing, reason: expect.stringContaining('ECONNREFUSED') }, text]])
+  const { url } = peer.self
+  expect(await check(url)).toEqual([[{ url, reason: expect.stringContaining('another process answers there') }, text]])
+})
+
+test('a replica whose name is published only after its start warns of nothing, and neither does one that ends meanwhile', async () => {
+  const peer = await startPeer(false)
+  const warnings: unknown[][] = []
+  const replicas = new Replicas({
+    self: peer.self,
+    seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
+    store: undefined,
+    log: { ...quiet, warn: (...said: unknown[]) => void warnings.push(said) },
+    times: { believedMs: 100, leaseMs: 100, renewMs: 20, lookMs: 10 },
+  })
+  open.push(replicas)
+  const late = replicas.checkUrl()
+  await expect.poll(() => peer.probes).toBe(2)
+  peer.isMarked = true
+  await late
+  peer.isMarked = false
+  const ending = replicas.checkUrl()
+  replicas.close()
+  await ending
+  expect(warnings).toEqual([])
+})
+
 /** Replicas that believe for a minute that a peer is alive. */
 const startBelieving = async (): Promise<Replicas> => {
   const replicas = new Replicas({
