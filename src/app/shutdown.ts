@@ -35,8 +35,9 @@ export const shutDown = async (ending: Ending, withinMs: number | undefined): Pr
   // After an internal error it does not wait until proxies notice.
   const maxMs = withinMs === undefined ? Math.max(0, context.options.drainMs - CHILDREN_STOP_MS) : 0
   await front.announceEnd(maxMs)
-  // The other half of the time is left for calls.
-  await until(() => !front.isAsking, maxMs / 2 - (performance.now() - startMs), POLL_MS)
+  // Answers of hosts still arrive here. The other half of the remaining time is left for calls.
+  const isAnswered = (): boolean => !front.isAsking && gateway.parking.size === 0
+  await until(isAnswered, (maxMs - (performance.now() - startMs)) / 2, POLL_MS)
   await replicas?.handOver()
   // Calls are no longer parked: their answer could not arrive.
   gateway.parking.close()

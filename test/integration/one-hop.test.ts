@@ -12,6 +12,7 @@ import type { Turn } from '../support/fakes/turn.ts'
 import type { GatewaySetup } from '../support/gateway.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { startReplicas, TIMES } from '../support/replicas.ts'
+import type { Replica, ReplicaSet } from '../support/replicas.ts'
 import { toolsetOf } from '../support/toolsets.ts'
 
 const elicits = async (turn: Turn): Promise<JsonMap> => {
@@ -27,6 +28,16 @@ const CALL = { name: 'a__x', arguments: { n: 1 } }
 const able = { capabilities: { elicitation: { form: {} } } }
 const start = (more: Partial<GatewaySetup> = {}, kind: FakeKind = 'legacy http') =>
   startReplicas(3, { servers: { a: fake.of({ kind, tools: ['x', 'slow'] }) }, ...more })
+
+/** Begins the end of a replica; resolves when it is not ready, the others no longer believe that it serves, and new requests go to them. */
+const stopOne = async ({ all, balancer }: ReplicaSet, one: Replica): Promise<{ end: Promise<void> }> => {
+  const end = one.gateway.running.stop()
+  const probe = async () => (await fetch(new URL('/readyz', one.gateway.url))).status
+  await expect.poll(() => probe().catch(() => 'closed')).not.toBe(200)
+  await new Promise((resolve) => setTimeout(resolve, 3 * TIMES.believedMs))
+  balancer.targets = all.filter((each) => each !== one).map(({ gateway }) => Number(gateway.url.port))
+  return { end }
+}
 
 describe.each([legacyHttp, legacySse])('a host over $name', ({ connect }) => {
   test('B274 an elicitation asked at one replica is answered at another, and the call runs once', async () => {
@@ -51,17 +62,10 @@ describe.each([legacyHttp, legacySse])('a host over $name', ({ connect }) => {
     })
     const { response } = host.begin('tools/call', CALL)
     await asked.promise
-    const [first, ...others] = replicas.all
-    const stopped = first!.gateway.running.stop()
-    const probe = async () => (await fetch(new URL('/readyz', first!.gateway.url))).status
-    await expect.poll(() => probe().catch(() => 'closed')).not.toBe(200)
-    // The others no longer believe that it serves.
-    await new Promise((resolve) => setTimeout(resolve, 3 * TIMES.believedMs))
-    // A balancer sends new requests to the others.
-    replicas.balancer.targets = others.map(({ gateway }) => Number(gateway.url.port))
+    const stopped = await stopOne(replicas, replicas.all[0]!)
     stopping.resolve(undefined)
     expect(await response).toMatchObject({ result: ANSWERED })
-    await stopped
+    await stopped.end
   })
 
   test('B141 a cancellation reaches the call at the replica that runs it', async () => {
@@ -90,6 +94,19 @@ test('B058 a modern host answers at one replica what a call at another waits for
   }
   expect(replicas.fake('a').all('tools/call')).toHaveLength(3)
   expect(replicas.all.reduce((sum, { gateway }) => sum + (gateway.running.replicas?.counts.forwarded ?? 0), 0)).toBeGreaterThan(0)
+})
+
+test('F-22 a modern host answers what a call waits for while its replica stops, and the call is answered', async () => {
+  await using replicas = await start({ host: { drainMs: 25_000, lameDuckMs: 0 } })
+  replicas.fake('a').on('tools/call', elicits)
+  await using host = await modernHttp.connect(replicas.front, able)
+  const first = await host.call('tools/call', CALL)
+  const [key = ''] = Object.keys(first['inputRequests'] as JsonMap)
+  const holder = replicas.all.find(({ gateway }) => gateway.running.gateway.parking.size > 0)
+  const stopped = await stopOne(replicas, holder!)
+  const retry = { ...CALL, inputResponses: { [key]: ACCEPT }, requestState: first['requestState'] }
+  expect(await host.call('tools/call', retry)).toMatchObject({ resultType: 'complete', ...ANSWERED })
+  await stopped.end
 })
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
