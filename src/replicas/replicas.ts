@@ -384,7 +384,9 @@ export class Replicas {
   async #take(key: string, from: Home): Promise<Home> {
     const { store, self, log } = this.#options
     if (store === undefined || this.#lease === undefined) return this.#remember(key, self)
-    const held = await store.claim(sessionKey(key), this.home, this.#sessionMs, formatHome(from))
+    let held = await store.claim(sessionKey(key), this.home, this.#sessionMs, formatHome(from))
+    // What names no replica is of another program: replaced, so that only one replica wins.
+    if (homeOf(held) === undefined) held = await store.claim(sessionKey(key), this.home, this.#sessionMs, held)
     const winner = homeOf(held) ?? self
     // If the other replica still runs, it sees the fence at its next renewal, and stops serving the session. Set also if another replica has
     // claimed the session first, which may have ended before it set the fence.

@@ -92,6 +92,15 @@ test('F-28 a claim that is not sure in the end is given back to the replica that
   expect([await store.get(KEY), replicas.counts.takenOver]).toEqual([replicas.home, 1])
 })
 
+test('F-28 a value of another program at the key of a session is replaced by the takeover, which others see then', async () => {
+  const store = new MemoryStore()
+  const replicas = await startReplica(store)
+  const lost = await lostHome('lost')
+  await store.set(KEY, 'of another program', 60_000)
+  expect(await replicas.locate(formatHome(lost), SESSION)).toBeUndefined()
+  expect(await store.get(KEY)).toBe(replicas.home)
+})
+
 test('F-28 a request that was passed on waits until the takeover of its session is sure', async () => {
   const store = new WatchedStore()
   const replicas = await startReplica(store)
