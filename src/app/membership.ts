@@ -46,6 +46,7 @@ export const joinReplicas = async ({
     serve: (front) => inner?.serve((request) => front.receiveInner(request)),
     start: async (front) => {
       const facts = () => ({ version: VERSION, sessions: front.sessionCount, startedAtMs })
+      if (inner === undefined) void replicas?.checkUrl()
       await replicas?.start(() => front.releaseTakenOver(), facts)
     },
     close: async () => {

@@ -1,11 +1,17 @@
-/** How a gateway ends: first no new connections, then no new calls, then open calls, servers and shared parts. */
+/**
+ * How a gateway ends: not ready, answers of hosts to questions, no new connections, no new calls, and then open calls, servers and shared
+ * parts.
+ */
 import type { Fleet } from '../downstream/fleet.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Front } from '../host/http/front.ts'
 import type { ListenerContext } from '../host/listener-context.ts'
 import type { Replicas } from '../replicas/replicas.ts'
+import { until } from '../time/within.ts'
 import { CHILDREN_STOP_MS, untilAnswered } from './drain.ts'
 import type { HostPipes } from './host-pipes.ts'
+
+const POLL_MS = 20
 
 export interface Ending {
   readonly context: Pick<ListenerContext, 'options'>
@@ -27,7 +33,11 @@ export const shutDown = async (ending: Ending, withinMs: number | undefined): Pr
   const { context, front, pipes, replicas, gateway, fleet } = ending
   const startMs = performance.now()
   // After an internal error it does not wait until proxies notice.
-  await front.announceEnd(withinMs === undefined ? Math.max(0, context.options.drainMs - CHILDREN_STOP_MS) : 0)
+  const maxMs = withinMs === undefined ? Math.max(0, context.options.drainMs - CHILDREN_STOP_MS) : 0
+  await front.announceEnd(maxMs)
+  // Answers of hosts still arrive here. The other half of the remaining time is left for calls.
+  const isAnswered = (): boolean => !front.isAsking && gateway.parking.size === 0
+  await until(isAnswered, (maxMs - (performance.now() - startMs)) / 2, POLL_MS)
   await replicas?.handOver()
   // Calls are no longer parked: their answer could not arrive.
   gateway.parking.close()

@@ -62,6 +62,8 @@ const MARK_MS = 5 * 60_000
 const SESSION_MS = 24 * 3_600_000
 const LONGEST_MS = 365 * SESSION_MS
 const MAX_KNOWN = 10_000
+/** Attempts to reach this replica at its own URL, one per renewal of a lease. */
+const MAX_URL_TRIES = 6
 /** Failed probes in a row after which requests to a replica are broken off. */
 const MAX_MISSED = 2
 
@@ -176,6 +178,35 @@ export class Replicas {
     await this.#lease?.start()
   }
 
+  /**
+   * Asks itself at `replicas.url`, and logs if that does not lead here: the others could not pass requests on. Tried for a while, since a name
+   * may be published only when this replica is ready.
+   */
+  async checkUrl(): Promise<void> {
+    const { self, log } = this.#options
+    let reason = await this.#unreachedSelf()
+    for (let tries = 1; reason !== undefined && tries < MAX_URL_TRIES && !this.#isEnding; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, this.#times.renewMs).unref())
+      reason = await this.#unreachedSelf()
+    }
+    if (reason === undefined || this.#isEnding) return
+    const text = 'the URL of this replica does not lead to it: no other replica can pass requests on to it (replicas.url)'
+    log.warn({ url: self.url, reason }, text)
+  }
+
+  /** Why a request to the URL of this replica does not reach it; `undefined`: it does. */
+  async #unreachedSelf(): Promise<string | undefined> {
+    const { self } = this.#options
+    const { header, isGenuine } = this.#hopTo(self)
+    try {
+      const answer = await this.#forwarder.ask(self.url + REPLICA_PATH, { [HOP]: header })
+      if (answer === undefined) return 'no answer within 2 s'
+      return isGenuine(answer.header) ? undefined : `another process answers there, with status ${answer.status}`
+    } catch (error) {
+      return asError(error).message
+    }
+  }
+
   /** Lets other replicas take over the sessions of this one at once. */
   async handOver(): Promise<void> {
     this.#isEnding = true
@@ -183,6 +214,7 @@ export class Replicas {
   }
 
   close(): void {
+    this.#isEnding = true
     this.#lease?.close()
     clearInterval(this.#watch)
     this.#forwarder.close()
@@ -352,7 +384,9 @@ export class Replicas {
   async #take(key: string, from: Home): Promise<Home> {
     const { store, self, log } = this.#options
     if (store === undefined || this.#lease === undefined) return this.#remember(key, self)
-    const held = await store.claim(sessionKey(key), this.home, this.#sessionMs, formatHome(from))
+    let held = await store.claim(sessionKey(key), this.home, this.#sessionMs, formatHome(from))
+    // What names no replica is of another program: replaced, so that only one replica wins.
+    if (homeOf(held) === undefined) held = await store.claim(sessionKey(key), this.home, this.#sessionMs, held)
     const winner = homeOf(held) ?? self
     // If the other replica still runs, it sees the fence at its next renewal, and stops serving the session. Set also if another replica has
     // claimed the session first, which may have ended before it set the fence.

@@ -11,7 +11,8 @@ import { send } from '../support/fakes/raw-http.ts'
 import type { Turn } from '../support/fakes/turn.ts'
 import type { GatewaySetup } from '../support/gateway.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { startReplicas } from '../support/replicas.ts'
+import { startReplicas, TIMES } from '../support/replicas.ts'
+import type { Replica, ReplicaSet } from '../support/replicas.ts'
 import { toolsetOf } from '../support/toolsets.ts'
 
 const elicits = async (turn: Turn): Promise<JsonMap> => {
@@ -28,6 +29,16 @@ const able = { capabilities: { elicitation: { form: {} } } }
 const start = (more: Partial<GatewaySetup> = {}, kind: FakeKind = 'legacy http') =>
   startReplicas(3, { servers: { a: fake.of({ kind, tools: ['x', 'slow'] }) }, ...more })
 
+/** Begins the end of a replica; resolves when it is not ready, the others no longer believe that it serves, and new requests go to them. */
+const stopOne = async ({ all, balancer }: ReplicaSet, one: Replica): Promise<{ end: Promise<void> }> => {
+  const end = one.gateway.running.stop()
+  const probe = async () => (await fetch(new URL('/readyz', one.gateway.url))).status
+  await expect.poll(() => probe().catch(() => 'closed')).not.toBe(200)
+  await new Promise((resolve) => setTimeout(resolve, 3 * TIMES.believedMs))
+  balancer.targets = all.filter((each) => each !== one).map(({ gateway }) => Number(gateway.url.port))
+  return { end }
+}
+
 describe.each([legacyHttp, legacySse])('a host over $name', ({ connect }) => {
   test('B274 an elicitation asked at one replica is answered at another, and the call runs once', async () => {
     await using replicas = await start()
@@ -36,6 +47,25 @@ describe.each([legacyHttp, legacySse])('a host over $name', ({ connect }) => {
     host.answer('elicitation/create', () => ACCEPT)
     for (let round = 0; round < 3; round++) expect(await host.call('tools/call', CALL)).toMatchObject(ANSWERED)
     expect(replicas.fake('a').all('tools/call')).toHaveLength(3)
+  })
+
+  test('F-22 a question of a call is answered while its replica stops, and the call is answered', async () => {
+    await using replicas = await start({ host: { drainMs: 25_000, lameDuckMs: 0 } })
+    replicas.fake('a').on('tools/call', elicits)
+    await using host = await connect(replicas.front, able)
+    const asked = Promise.withResolvers<undefined>()
+    const stopping = Promise.withResolvers<undefined>()
+    host.answer('elicitation/create', async () => {
+      asked.resolve(undefined)
+      await stopping.promise
+      return ACCEPT
+    })
+    const { response } = host.begin('tools/call', CALL)
+    await asked.promise
+    const stopped = await stopOne(replicas, replicas.all[0]!)
+    stopping.resolve(undefined)
+    expect(await response).toMatchObject({ result: ANSWERED })
+    await stopped.end
   })
 
   test('B141 a cancellation reaches the call at the replica that runs it', async () => {
@@ -64,6 +94,19 @@ test('B058 a modern host answers at one replica what a call at another waits for
   }
   expect(replicas.fake('a').all('tools/call')).toHaveLength(3)
   expect(replicas.all.reduce((sum, { gateway }) => sum + (gateway.running.replicas?.counts.forwarded ?? 0), 0)).toBeGreaterThan(0)
+})
+
+test('F-22 a modern host answers what a call waits for while its replica stops, and the call is answered', async () => {
+  await using replicas = await start({ host: { drainMs: 25_000, lameDuckMs: 0 } })
+  replicas.fake('a').on('tools/call', elicits)
+  await using host = await modernHttp.connect(replicas.front, able)
+  const first = await host.call('tools/call', CALL)
+  const [key = ''] = Object.keys(first['inputRequests'] as JsonMap)
+  const holder = replicas.all.find(({ gateway }) => gateway.running.gateway.parking.size > 0)
+  const stopped = await stopOne(replicas, holder!)
+  const retry = { ...CALL, inputResponses: { [key]: ACCEPT }, requestState: first['requestState'] }
+  expect(await host.call('tools/call', retry)).toMatchObject({ resultType: 'complete', ...ANSWERED })
+  await stopped.end
 })
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }

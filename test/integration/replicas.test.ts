@@ -4,8 +4,10 @@ import { fake } from '../support/fake-downstream.ts'
 import { everyTransport, modernHttp } from '../support/fake-host.ts'
 import { tokenOf, TWO_TOKENS } from '../support/credentials.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
+import { freePort } from '../support/free-port.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { GatewaySetup } from '../support/gateway.ts'
+import { TIMES } from '../support/replicas.ts'
 
 const setup = (more: Partial<GatewaySetup> = {}): GatewaySetup => ({
   servers: { a: fake.offering('a', 'b', 'c', 'd', 'e') },
@@ -48,4 +50,10 @@ test.each([
   if (isGood) expect(await second).toMatchObject({ tools: [{ name: 'a__c' }, { name: 'a__d' }] })
   else await expect(second).rejects.toMatchObject({ code: -32602 })
   await expect(stranger.call('tools/list', { cursor: nextCursor })).rejects.toMatchObject({ code: -32602 })
+})
+
+test('a replica with a wrong URL says so in its log', async () => {
+  const url = `http://127.0.0.1:${await freePort()}`
+  await using wrong = await startGateway(setup({ stateKey: KEY, replicaUrl: url, replicaTimes: TIMES }))
+  expect(await wrong.log.until(({ text }) => text.includes('(replicas.url)'))).toMatchObject({ level: 'warn', facts: { url } })
 })

@@ -106,6 +106,10 @@ export class Front {
   get inFlight(): number {
     return this.#mcp.inFlight + this.#sse.inFlight
   }
+  /** Whether a call waits for an answer of its host, which needs a listener and the session. */
+  get isAsking(): boolean {
+    return this.#mcp.isAsking || this.#sse.isAsking
+  }
 
   /** Binds all addresses. Rejects with the system's error and leaves nothing bound. */
   listen(): Promise<void> {

@@ -205,6 +205,10 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   get inFlight(): number {
     return this.#running.length
   }
+  /** Whether a call waits for an answer of the host. */
+  get isAsking(): boolean {
+    return this.#running.some(({ questions }) => questions !== undefined && questions.size > 0)
+  }
   get isStalled(): boolean {
     return this.#outlet?.flow?.isStalled === true || this.#running.some(({ exchange }) => exchange.flow?.isStalled === true)
   }

@@ -57,6 +57,10 @@ export class Sessions {
     for (const entry of this.#byId.values()) total += entry.posts?.size ?? 0
     return total
   }
+  /** Whether a call waits for an answer of its host. */
+  get isAsking(): boolean {
+    return [...this.#byId.values()].some(({ session }) => session.isAsking)
+  }
 
   /** Adds a session. Throws a `Failure` at a session limit. `untilMs`: end of its credential, wall clock. */
   add(session: Session, untilMs = Infinity): HttpSession {

@@ -92,6 +92,15 @@ test('F-28 a claim that is not sure in the end is given back to the replica that
   expect([await store.get(KEY), replicas.counts.takenOver]).toEqual([replicas.home, 1])
 })
 
+test('F-28 a value of another program at the key of a session is replaced by the takeover, which others see then', async () => {
+  const store = new MemoryStore()
+  const replicas = await startReplica(store)
+  const lost = await lostHome('lost')
+  await store.set(KEY, 'of another program', 60_000)
+  expect(await replicas.locate(formatHome(lost), SESSION)).toBeUndefined()
+  expect(await store.get(KEY)).toBe(replicas.home)
+})
+
 test('F-28 a request that was passed on waits until the takeover of its session is sure', async () => {
   const store = new WatchedStore()
   const replicas = await startReplica(store)
@@ -190,6 +199,52 @@ const startPeer = async (isMarked: boolean) => {
   open.push(peer.replicas)
   return peer
 }
+
+test('a replica whose URL leads to nothing, or to another process, says so once in its log', async () => {
+  const peer = await startPeer(true)
+  await peer.replicas.checkUrl()
+  expect([peer.probes, peer.warnings]).toEqual([1, []])
+  const check = async (url: string): Promise<unknown[][]> => {
+    const warnings: unknown[][] = []
+    const replicas = new Replicas({
+      self: { instance: 'self', url },
+      seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
+      store: undefined,
+      log: { ...quiet, warn: (...said: unknown[]) => void warnings.push(said) },
+      times: { believedMs: 100, leaseMs: 100, renewMs: 5, lookMs: 10 },
+    })
+    open.push(replicas)
+    await replicas.checkUrl()
+    return warnings
+  }
+  const text = expect.stringContaining('(replicas.url)')
+  const { url: nothing } = await lostHome('other')
+  expect(await check(nothing)).toEqual([[{ url: nothing, reason: expect.stringContaining('ECONNREFUSED') }, text]])
+  const { url } = peer.self
+  expect(await check(url)).toEqual([[{ url, reason: expect.stringContaining('another process answers there') }, text]])
+})
+
+test('a replica whose name is published only after its start warns of nothing, and neither does one that ends meanwhile', async () => {
+  const peer = await startPeer(false)
+  const warnings: unknown[][] = []
+  const replicas = new Replicas({
+    self: peer.self,
+    seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
+    store: undefined,
+    log: { ...quiet, warn: (...said: unknown[]) => void warnings.push(said) },
+    times: { believedMs: 100, leaseMs: 100, renewMs: 20, lookMs: 10 },
+  })
+  open.push(replicas)
+  const late = replicas.checkUrl()
+  await expect.poll(() => peer.probes).toBe(2)
+  peer.isMarked = true
+  await late
+  peer.isMarked = false
+  const ending = replicas.checkUrl()
+  replicas.close()
+  await ending
+  expect(warnings).toEqual([])
+})
 
 /** Replicas that believe for a minute that a peer is alive. */
 const startBelieving = async (): Promise<Replicas> => {

@@ -52,6 +52,10 @@ export class HttpListener {
   get inFlight(): number {
     return this.#posts.size + this.#legacy.sessions.inFlight
   }
+  /** Whether a call waits for an answer of its host. */
+  get isAsking(): boolean {
+    return this.#legacy.sessions.isAsking
+  }
 
   /** Refuses new requests; requests in flight continue. */
   drain(): void {

@@ -64,6 +64,10 @@ export class SseListener {
     for (const { session } of this.#connected.values()) total += session?.inFlight ?? 0
     return total
   }
+  /** Whether a call waits for an answer of its host. */
+  get isAsking(): boolean {
+    return [...this.#connected.values()].some(({ session }) => session?.isAsking === true)
+  }
 
   /** `GET /sse`: opens a stream, whose first event names the URL for POST. `prefix`: path prefix of a proxy. */
   open(routed: RoutedRequest, prefix: string): void {
