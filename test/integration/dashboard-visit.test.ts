@@ -139,7 +139,11 @@ await describeWithBrowser('a visit of the dashboard', (browser) => {
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('may do more than read').waitFor()
     expect(await page.getByText('it still has ***').count()).toBe(0)
-    await page.getByRole('button', { name: 'Call it again anyway' }).click()
+    const confirm = page.getByRole('button', { name: 'Call it again anyway' })
+    // It is seen without scrolling.
+    const { y = 0, height = 0 } = (await confirm.boundingBox()) ?? {}
+    expect(y + height).toBeLessThanOrEqual(800)
+    await confirm.click()
     await page.getByText('Replay of').waitFor()
   }, 60_000)
 

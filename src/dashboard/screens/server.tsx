@@ -88,7 +88,7 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
         </button>
       </Heading>
       {(reason !== undefined || needsSignIn) && (
-        <div class={isResting ? 'banner' : 'banner banner-notice'}>
+        <div class={isResting ? 'muted' : 'banner banner-notice'}>
           <span>
             <Line text={reason ?? 'A user must sign in to this server.'} />
             {nextTryMs !== undefined && ` · next try in ${formatMs(nextTryMs)}`}
