@@ -16,6 +16,7 @@ import { Searches } from '../gateway/lists/searches.ts'
 import type { ConnectGuide } from '../host/listener-context.ts'
 import type { Redactor } from '../redactor.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
+import { MODERN } from '../wire/protocol/revisions.ts'
 import { VERSION } from '../version.ts'
 import type { RuntimeEnvironment } from '../config/runtime-environment.ts'
 import { basisOf } from './change/basis.ts'
@@ -207,6 +208,7 @@ export const localControl = (
         audit: running.audit,
         faults: running.faults,
         toolsets: gateway.feed.summaries(operatorCommand(configuration.named, 'tools')),
+        toolsDigest: gateway.feed.whole(MODERN).list('tools').digest,
         collisions: messagesOf(gateway.feed.catalog, 'duplicate'),
         warnings: [...configuration.warnings, ...messagesOf(gateway.feed.catalog, 'case')],
         problems: reloader.problems,

@@ -11,13 +11,13 @@ import { describeWithBrowser, openWindow } from '../support/real-browser.ts'
 
 const SERVER = join(import.meta.dirname, '../support/children/dashboard-server.ts')
 
-const configurationOf = (more: string): string => `admin: { bind: "127.0.0.1:0" }
+const configurationOf = (folder: string, more: string): string => `admin: { bind: "127.0.0.1:0" }
 ui: { write: true, capture: { bodies: all } }
 reload: { watch: false }
 servers:
   code:
     command: ${JSON.stringify(process.execPath)}
-    args: ${JSON.stringify([SERVER])}
+    args: ${JSON.stringify([SERVER, join(folder, 'words.txt')])}
 ${more}`
 
 const makeCalls = async (url: string, count: number): Promise<void> => {
@@ -41,7 +41,7 @@ interface Started {
 await describeWithBrowser('a visit of the dashboard', (browser) => {
   const start = async (more = ''): Promise<Started> => {
     const cli = await commandLine()
-    await cli.write('trunkline.yaml', configurationOf(more))
+    await cli.write('trunkline.yaml', configurationOf(cli.folder, more))
     const { url } = await cli.up()
     const { origin, token, ask } = await openAdmin(cli)
     await expect.poll(async () => JSON.stringify((await ask('GET', '/api/tools')).json), { timeout: 10_000 }).toContain('code__')
@@ -139,8 +139,41 @@ await describeWithBrowser('a visit of the dashboard', (browser) => {
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('may do more than read').waitFor()
     expect(await page.getByText('it still has ***').count()).toBe(0)
-    await page.getByRole('button', { name: 'Call it again anyway' }).click()
+    const confirm = page.getByRole('button', { name: 'Call it again anyway' })
+    // It is seen without scrolling.
+    const { y = 0, height = 0 } = (await confirm.boundingBox()) ?? {}
+    expect(y + height).toBeLessThanOrEqual(800)
+    await confirm.click()
     await page.getByText('Replay of').waitFor()
+  }, 60_000)
+
+  test('a list of tools is requested again when it has changed, not at an interval', async () => {
+    const { cli, page, open } = await start()
+    for (const [path, shown] of [
+      ['/catalog', '6 of 6'],
+      ['/tools/code__list_pulls', 'Lists open pull requests'],
+      ['/servers/code', '6 tools'],
+    ] as const) {
+      let requests = 0
+      page.on('request', (request) => (requests += /\/api\/tools(?:\?|$)/.test(request.url()) ? 1 : 0))
+      await page.clock.install()
+      await open(path)
+      await page.getByText(shown).first().waitFor()
+      for (let turn = 0; turn < 4; turn++) {
+        const status = page.waitForResponse('**/api/status')
+        await page.clock.fastForward(15_000)
+        await status
+      }
+      expect(requests).toBe(1)
+      page.removeAllListeners('request')
+    }
+    await open('/tools/code__list_pulls')
+    await page.getByText('Lists open pull requests').first().waitFor()
+    await cli.write('words.txt', 'Other words of the server.')
+    await cli.here('restart', 'code')
+    await expect
+      .poll(async () => (await page.clock.fastForward(15_000), page.locator('.lead').innerText()), { timeout: 10_000 })
+      .toBe('Other words of the server.')
   }, 60_000)
 
   test('a browser that stores nothing shows the page', async () => {

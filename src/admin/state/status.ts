@@ -63,6 +63,8 @@ export interface Status {
   /** Injected faults (`--allow-faults`). */
   readonly faults: readonly FaultCount[]
   readonly toolsets: readonly ToolsetSummary[]
+  /** Changes with the list of all tools that hosts get. */
+  readonly toolsDigest: string
   /** Messages about equal exposed names. */
   readonly collisions: readonly string[]
   readonly warnings: readonly string[]

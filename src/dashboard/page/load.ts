@@ -1,6 +1,9 @@
 /** Data of a screen: requested when it is shown and at an interval, so that it stays current. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import type { ToolRow } from '../../admin/catalog/tools.ts'
+import type { Status } from '../../admin/state/status.ts'
 import { ApiError, askText } from './api.ts'
+import { encoded } from './route.ts'
 
 export interface Loaded<T> {
   /** The last successful answer. */
@@ -13,8 +16,8 @@ export interface Loaded<T> {
 /** Statistics of all stored calls: no call is stored longer (`ui.capture.ttl`). */
 export const STORED_STATS = '/stats?window=576h'
 
-/** `everyMs`: 0: once. An empty path requests nothing. */
-export const useLoad = <T>(path: string, everyMs = 0): Loaded<T> => {
+/** `everyMs`: 0: once. An empty path requests nothing. Another `version` requests it again. */
+export const useLoad = <T>(path: string, everyMs = 0, version = ''): Loaded<T> => {
   const [state, setState] = useState<{ path: string; data: T | undefined; error: ApiError | undefined }>({
     path,
     data: undefined,
@@ -45,7 +48,7 @@ export const useLoad = <T>(path: string, everyMs = 0): Loaded<T> => {
       over.abort()
       clearTimeout(timer)
     }
-  }, [path, everyMs, turn])
+  }, [path, everyMs, turn, version])
   const reload = useCallback(() => setTurn((before) => before + 1), [])
   const isCurrent = state.path === path
   return {
@@ -54,4 +57,16 @@ export const useLoad = <T>(path: string, everyMs = 0): Loaded<T> => {
     isLoading: !isCurrent || (state.data === undefined && state.error === undefined),
     reload,
   }
+}
+
+/** Tools with these words in their names, requested again when the list of tools has changed: it may have many megabytes. */
+export const useTools = (query = ''): Loaded<{ readonly tools: readonly ToolRow[] }> => {
+  const status = useLoad<Status>('/status', 10_000)
+  const version = status.data?.toolsDigest ?? ''
+  const tools = useLoad<{ readonly tools: readonly ToolRow[] }>(
+    version === '' ? '' : `/tools${query === '' ? '' : `?query=${encoded(query)}`}`,
+    0,
+    version,
+  )
+  return { ...tools, error: tools.error ?? status.error }
 }

@@ -59,10 +59,10 @@ export const ReplayDialog = ({
         <Line text={name ?? method} /> is called again as principal local. All limits and policies apply.
       </p>
       {isEdit && isTool && isReady && <ArgumentsEditor schema={schema} initial={argumentsOf(detail)} onChange={edited} />}
-      {state.kind === 'confirm' && <Banner tone="notice" text={state.message} />}
-      {state.kind === 'refused' && <Banner text={state.message} />}
       {state.kind === 'end' && <ResultView text={state.text} />}
       <div class="dialog-actions">
+        {state.kind === 'confirm' && <Banner tone="notice" text={state.message} />}
+        {state.kind === 'refused' && <Banner text={state.message} />}
         {state.kind === 'confirm' ? (
           <button type="button" class="button button-trouble" onClick={() => void send(true)}>
             Call it again anyway

@@ -13,7 +13,7 @@ import { lineOf } from '../model/text.ts'
 import { session } from '../page/api.ts'
 import { useKeys } from '../page/keys.ts'
 import type { Key } from '../page/keys.ts'
-import { STORED_STATS, useLoad } from '../page/load.ts'
+import { STORED_STATS, useLoad, useTools } from '../page/load.ts'
 import { clearMarks, marks, setMarks } from '../page/marks.ts'
 import { go, pathTo, route, selectBy, selectedNow, setQuery } from '../page/route.ts'
 import { Chip, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
@@ -69,7 +69,7 @@ export const Catalog = (): JSX.Element => {
   const sort = query.get('sort') ?? 'server'
   const selected = query.get('sel') ?? ''
   const box = useRef<HTMLInputElement>(null)
-  const tools = useLoad<{ readonly tools: readonly ToolRow[] }>('/tools', 10_000)
+  const tools = useTools()
   const stats = useLoad<Stats>(STORED_STATS, 5_000)
   const lint = useLoad<Lint>(`/lint?${HOSTS.map((host) => `host=${host}`).join('&')}`)
   const status = useLoad<Status>('/status', 10_000)

@@ -4,12 +4,11 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Stats } from '../../admin/calls/stats.ts'
 import type { ServerStatus } from '../../admin/state/server-status.ts'
 import type { Status } from '../../admin/state/status.ts'
-import type { ToolRow } from '../../admin/catalog/tools.ts'
 import { formatBytes, formatCount, formatMs, plural } from '../model/format.ts'
 import { blockOf } from '../model/text.ts'
 import { ask, session } from '../page/api.ts'
 import { useKeys } from '../page/keys.ts'
-import { useLoad } from '../page/load.ts'
+import { useLoad, useTools } from '../page/load.ts'
 import { attempting, notify } from '../page/notices.ts'
 import { go, pathTo, route } from '../page/route.ts'
 import { Chip, Dialog, Empty, Facts, Failed, Heading, Line, Section } from '../parts/basics.tsx'
@@ -89,7 +88,7 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
         </button>
       </Heading>
       {(reason !== undefined || needsSignIn) && (
-        <div class={isResting ? 'banner' : 'banner banner-notice'}>
+        <div class={isResting ? 'muted' : 'banner banner-notice'}>
           <span>
             <Line text={reason ?? 'A user must sign in to this server.'} />
             {nextTryMs !== undefined && ` · next try in ${formatMs(nextTryMs)}`}
@@ -241,7 +240,7 @@ const Notes = ({ server: { fidelity, findings, warnings, leftOut } }: { readonly
 }
 
 const Tools = ({ server }: { readonly server: string }): JSX.Element | null => {
-  const { data } = useLoad<{ readonly tools: readonly ToolRow[] }>(`/tools?query=${encodeURIComponent(server)}`, 10_000)
+  const { data } = useTools(server)
   const own = data?.tools.filter((tool) => tool.server === server) ?? []
   if (own.length === 0) return null
   return (

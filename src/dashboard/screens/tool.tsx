@@ -11,7 +11,7 @@ import { formatAgo, formatCount, formatMs, plural } from '../model/format.ts'
 import { ApiError, askText, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
 import { useKeys } from '../page/keys.ts'
-import { STORED_STATS, useLoad } from '../page/load.ts'
+import { STORED_STATS, useLoad, useTools } from '../page/load.ts'
 import { go, pathTo, route } from '../page/route.ts'
 import { ArgumentsEditor } from '../parts/arguments-editor.tsx'
 import { Banner, Block, Chip, Command, CopyButton, Dialog, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
@@ -23,10 +23,7 @@ import { ShowAgain, ToolSettings } from './edit.tsx'
 
 export const Tool = (): JSX.Element => {
   const { item: name } = route.value
-  const { data, error, reload, isLoading } = useLoad<{ readonly tools: readonly ToolRow[] }>(
-    `/tools?query=${encodeURIComponent(name)}`,
-    10_000,
-  )
+  const { data, error, reload, isLoading } = useTools(name)
   const tool = data?.tools.find((one) => one.name === name)
   useKeys([{ key: 'Escape', does: 'back to the catalog', run: () => go('/catalog') }])
   return (
