@@ -150,7 +150,8 @@ const openRecording = async (name: string, control: Control, signal: AbortSignal
     throw notWritten(code === 'EEXIST' ? 'it already exists; name another file' : message)
   }
   const write = async (text: string): Promise<void> => {
-    await handle.write(text).catch((error: unknown) => {
+    // Unlike `write`, it reports a text that is written in part.
+    await handle.appendFile(text).catch((error: unknown) => {
       throw notWritten(asError(error).message)
     })
   }

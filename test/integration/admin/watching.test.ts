@@ -1,4 +1,5 @@
 /** Calls as they are watched: the feed of the listener, and the commands of a person at a terminal. */
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, statSync } from 'node:fs'
 import { request } from 'node:http'
@@ -270,3 +271,25 @@ test('a recording is not written over', async () => {
   expect([code, stderr]).toEqual([1, expect.stringContaining('it already exists')])
   expect(readFileSync(cli.path('kept.ndjson'), 'utf8')).toBe('mine')
 })
+
+test.runIf(process.platform === 'linux')(
+  'F-26 a recording that the disk has no room for ends at the first call that is cut',
+  async () => {
+    await using cli = await serving()
+    const file = cli.path('calls.ndjson')
+    const size = (): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+    const tail = cli.spawn(['tail', '--record', file])
+    while (size() === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    const before = size()
+    const call = (): Promise<unknown> => cli.here('call', 'one__echo', 'text=recorded')
+    while (size() === before) {
+      await call()
+      await new Promise((resolve) => setTimeout(resolve, 500))
+    }
+    // Room for a part of the next call.
+    execFileSync('prlimit', [`--pid=${tail.pid}`, `--fsize=${size() + 100}`])
+    await call()
+    expect(await tail.ended).toBe(1)
+    expect(tail.lines.at(-1)).toContain(`${file} cannot be written: EFBIG`)
+  },
+)
