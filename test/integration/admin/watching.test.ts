@@ -252,12 +252,12 @@ describe('the commands', () => {
   test('a report as JSON has no personal folder either', async () => {
     await using cli = await serving(BOUND)
     const admin = await openAdmin(cli)
-    await cli.here('call', 'one__fail', `text=file://${cli.folder}/a.txt`)
+    await cli.here('call', 'one__fail', `text=file://${cli.path('home')}/a.txt`)
     const { calls } = (await admin.ask('GET', '/api/calls')).json as { calls: { id: number }[] }
     const { stdout } = await cli.here('report', String(calls[0]?.id), '--json')
     expect(JSON.parse(stdout)).toMatchObject({ name: 'one__fail' })
     expect(stdout).toContain('file://~/a.txt')
-    expect(stdout).not.toContain(cli.folder)
+    expect(stdout).not.toContain(cli.path('home'))
   })
 
   test('top counts calls and errors of each server', async () => {
