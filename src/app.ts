@@ -62,7 +62,7 @@ export const startGateway = async (configuration: Configuration, environment: Ru
     nextRef,
   })
   audit.record({ gateway, context, hideJson: redactor.hideJson })
-  const traces = new TraceExport({ gateway, context, redactor, log, instance: foundation.instance })
+  const traces = new TraceExport({ gateway, context, redactor, log, limits, instance: foundation.instance })
   await traces.apply(configuration.tracing)
   const policy = new PolicyInForce({ gateway, proxies: () => inForce.configuration.proxies, log })
   await policy.apply(configuration.policy)

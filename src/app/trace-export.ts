@@ -4,6 +4,7 @@ import type { ServerOptions } from '../downstream/options.ts'
 import type { Link } from '../era/server/link.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { ListenerContext } from '../host/listener-context.ts'
+import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { Redactor } from '../redactor.ts'
 import type { TracingOptions } from '../tracing/options.ts'
 import type { Tracing } from '../tracing/tracing.ts'
@@ -15,6 +16,7 @@ export interface Traced {
   readonly context: { sessionOpened: ListenerContext['sessionOpened'] }
   readonly redactor: Redactor
   readonly log: Log
+  readonly limits: Pick<LimitCounts, 'hit'>
   readonly instance: string
 }
 
@@ -47,12 +49,12 @@ export class TraceExport implements AsyncDisposable {
 
 /** If OpenTelemetry cannot be loaded, that is logged, and calls continue without traces. */
 const openTracing = async (options: TracingOptions, traced: Traced): Promise<Tracing | undefined> => {
-  const { gateway, log, instance } = traced
+  const { gateway, log, limits, instance } = traced
   try {
     const { startTracing } = await import('../tracing/tracing.ts')
     const { hide, hideJson } = traced.redactor
     const toolsetOf = gateway.toolsetOf.bind(gateway)
-    return await startTracing(options, { log, version: VERSION, instance, toolsetOf, hide, hideJson })
+    return await startTracing(options, { log, hit: limits.hit, version: VERSION, instance, toolsetOf, hide, hideJson })
   } catch (error) {
     log.error({ error: String(error) }, 'no traces are kept: OpenTelemetry cannot be loaded (telemetry.otlp)')
     return undefined

@@ -103,7 +103,7 @@ export const serveModern = (
         fail(error)
       }
     }
-    recording = context.observer?.begin(begunOf(message, ref, request, origin))
+    recording = context.observer?.begin(begunOf(message, ref, request.clientInfo, origin))
     if (message.method === 'server/discover') {
       context.sighted?.(sightedOf(request, origin), undefined)
       const found = discoverAnswer(caller, context, origin.pipe !== undefined)
@@ -124,6 +124,7 @@ export const serveModern = (
     context.core.handle(call).then(then, fail)
   } catch (error) {
     reportDeniedMessage(context, error, origin, message.method)
+    recording ??= context.observer?.begin(begunOf(message, ref, clientInfoOf(message), origin))
     fail(error)
   }
 }
@@ -220,14 +221,17 @@ const sightedOf = ({ clientInfo, revision }: ModernRequest, origin: ModernOrigin
   transport: transportOf(origin),
 })
 
-const begunOf = ({ method, bytes }: Envelope, ref: number, request: ModernRequest, origin: ModernOrigin): Begun => ({
+/** What a host says about itself in a request, which may be refused. */
+const clientInfoOf = ({ params }: Envelope): unknown => params?.object('_meta')?.value(META.clientInfo)
+
+const begunOf = ({ method, bytes }: Envelope, ref: number, clientInfo: unknown, origin: ModernOrigin): Begun => ({
   ref,
   method,
   principal: origin.principal,
   scope: origin.scope,
-  revision: request.revision,
+  revision: MODERN,
   session: undefined,
-  clientInfo: request.clientInfo,
+  clientInfo,
   transport: transportOf(origin),
   message: bytes,
 })

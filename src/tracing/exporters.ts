@@ -7,6 +7,8 @@ import type { ExportResult } from '@opentelemetry/core'
 import type { PushMetricExporter } from '@opentelemetry/sdk-metrics'
 import type { SpanExporter } from '@opentelemetry/sdk-trace'
 import { asError } from '../values/as-error.ts'
+import { Delivery } from './delivery.ts'
+import type { DeliveryTarget } from './delivery.ts'
 import type { TracingOptions } from './options.ts'
 
 export interface Exporters {
@@ -17,10 +19,14 @@ export interface Exporters {
 
 type Target = Pick<TracingOptions, 'endpoint' | 'protocol' | 'headers' | 'timeoutMs'>
 
-/** Loads the configured exporters. `failed` is called for every failed export. */
-export const loadExporters = async (target: Target, failed: (error: unknown) => void): Promise<Exporters> => {
+/** Loads the configured exporters, which report the end of every export to the log. */
+export const loadExporters = async (target: Target, log: DeliveryTarget['log']): Promise<Exporters> => {
+  const to = { log, endpoint: target.endpoint.origin }
   const { spans, metrics } = await (target.protocol === 'grpc' ? loadGrpc(target) : loadHttp(target))
-  return { spans: reporting(spans, failed), metrics: () => reporting(metrics(), failed) }
+  return {
+    spans: reporting(spans, new Delivery('traces', to)),
+    metrics: () => reporting(metrics(), new Delivery('metrics', to)),
+  }
 }
 
 const loadHttp = async ({ endpoint, headers, timeoutMs }: Target): Promise<Exporters> => {
@@ -51,14 +57,15 @@ const below = (endpoint: URL, path: string): string => {
   return url.href
 }
 
-/** Makes an exporter report its failures, also those that it throws. */
-const reporting = <E extends SpanExporter | PushMetricExporter>(exporter: E, failed: (error: unknown) => void): E => {
+/** Makes an exporter report its ends, also the errors that it throws. */
+const reporting = <E extends SpanExporter | PushMetricExporter>(exporter: E, delivery: Delivery): E => {
   type Export = (items: unknown, done: (result: ExportResult) => void) => void
   // Cast: both kinds have the same form of `export`.
   const original = (exporter.export as Export).bind(exporter)
   const reported: Export = (items, done) => {
     const answered = (result: ExportResult): void => {
-      if (result.code !== ExportResultCode.SUCCESS) failed(result.error)
+      if (result.code === ExportResultCode.SUCCESS) delivery.succeeded()
+      else delivery.failed(result.error)
       done(result)
     }
     try {
@@ -67,5 +74,28 @@ const reporting = <E extends SpanExporter | PushMetricExporter>(exporter: E, fai
       answered({ code: ExportResultCode.FAILED, error: asError(error) })
     }
   }
+  reportRejected(exporter, delivery)
   return Object.assign(exporter, { export: reported })
+}
+
+interface OtlpResponse {
+  readonly partialSuccess?: {
+    readonly rejectedSpans?: number | string
+    readonly rejectedDataPoints?: number | string
+    readonly errorMessage?: string
+  }
+}
+
+/** Replaces the handler of responses: that of the SDK writes what was rejected to the global logger of OpenTelemetry only (0319). */
+const reportRejected = (exporter: object, delivery: Delivery): void => {
+  // Cast: a private field, whose value has been the same in all releases. Without it, rejections are not reported.
+  const { _delegate: delegate } = exporter as { _delegate?: { _responseHandler?: unknown } }
+  if (delegate?._responseHandler === undefined) return
+  delegate._responseHandler = {
+    handleResponse: (response?: OtlpResponse): void => {
+      const { rejectedSpans, rejectedDataPoints, errorMessage = '' } = response?.partialSuccess ?? {}
+      const rejected = Number(rejectedSpans ?? rejectedDataPoints ?? 0)
+      if (rejected > 0) delivery.rejected(rejected, errorMessage)
+    },
+  }
 }

@@ -7,15 +7,12 @@
  *
  * Only this module uses OpenTelemetry. It is loaded if `telemetry.otlp` names a collector. Nothing is registered globally.
  */
-import { asError } from '../values/as-error.ts'
-import { Throttle } from '../time/throttle.ts'
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import type { Attributes, Histogram, Link as SpanLink, Span, SpanContext, Tracer } from '@opentelemetry/api'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import {
   AlwaysOnSampler,
-  BatchSpanProcessor,
   createAlwaysRecordSampler,
   ParentBasedSampler,
   TraceIdRatioBasedSampler,
@@ -36,15 +33,19 @@ import { cutText, hostAttributes, peerAttributes, serverAttributes, spanName } f
 import { childContext, contextOf, formatTraceparent, parsed, remoteContext, writeContext } from './context.ts'
 import { codeText, endAttributes, spanEndOf } from './span-end.ts'
 import type { SpanEnd } from './span-end.ts'
+import type { DeliveryTarget } from './delivery.ts'
 import { ErrorSampling } from './error-sampling.ts'
 import { loadExporters } from './exporters.ts'
 import { makeHistograms, metricAttributes } from './histograms.ts'
 import type { Histograms } from './histograms.ts'
 import type { TracingOptions } from './options.ts'
+import { SpanQueue } from './span-queue.ts'
 import { within } from '../time/within.ts'
 
 export interface TracingSource {
-  readonly log: { warn(facts: object, message: string): void }
+  readonly log: DeliveryTarget['log']
+  /** Counts and logs that a limit was reached. */
+  readonly hit: (option: string) => void
   readonly version: string
   /** `service.instance.id` of this process. */
   readonly instance: string
@@ -56,39 +57,23 @@ export interface TracingSource {
 
 /** Larger arguments and results are omitted. */
 const MAX_CAPTURED_BYTES = 64 * 1024
-/** At most one log line about failed exports in this time. */
-const LOG_PERIOD_MS = 60_000
 /** Time limit of the last export. */
 const SHUTDOWN_MS = 2_000
 
 /** Starts tracing. Rejects if the packages of OpenTelemetry are not installed. */
 export const startTracing = async (options: TracingOptions, source: TracingSource): Promise<Tracing> => {
-  const throttle = new Throttle(LOG_PERIOD_MS)
-  const failed = (error: unknown): void => {
-    if (throttle.due() === undefined) return
-    source.log.warn(
-      { endpoint: options.endpoint.origin, error: asError(error).message },
-      'traces and metrics do not reach the collector, and are dropped (telemetry.otlp)',
-    )
-  }
-  const exporters = await loadExporters(options, failed)
+  const exporters = await loadExporters(options, source.log)
   const resource = resourceFromAttributes({
     'service.name': options.serviceName,
     'service.version': source.version,
     'service.instance.id': source.instance,
     ...options.attributes,
   })
-  const batches = new BatchSpanProcessor({
-    exporter: exporters.spans,
-    scheduledDelayMillis: options.delayMs,
-    exportTimeoutMillis: options.timeoutMs,
-    maxQueueSize: options.maxQueued,
-    maxExportBatchSize: Math.min(512, options.maxQueued),
-  })
+  const queue = new SpanQueue(exporters.spans, options, () => source.hit('telemetry.otlp.max_queued'))
   const traces = new TracerProvider({
     resource,
     sampler: samplerOf(options),
-    spanProcessors: [options.errors ? new ErrorSampling(batches) : batches],
+    spanProcessors: [options.errors ? new ErrorSampling(queue) : queue],
   })
   const metrics = options.metrics
     ? new MeterProvider({

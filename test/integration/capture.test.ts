@@ -55,6 +55,24 @@ describe.each(everyTransport)('a call of a host over $name', ({ connect, era }) 
   })
 })
 
+test.each(everyTransport)(
+  'a request of a host over $name that is refused before it is a call is captured and counted',
+  async ({ connect, era }) => {
+    await using gateway = await startWatched({ servers: { a: fake.offering('x') } })
+    await using host = await connect(gateway)
+    await expect(host.call('prompts/invent', {})).rejects.toMatchObject({ code: -32601 })
+    const { observer } = gateway.running
+    const [row] = observer.page(OPERATOR, ({ method }) => method === 'prompts/invent', 9).calls
+    expect(row).toMatchObject({ era, outcome: 'refused', server: null, error: { code: -32601 } })
+    expect(row?.host).toMatch(/./)
+    expect(observer.find(row?.id ?? 0, OPERATOR)?.request?.text).toContain('prompts/invent')
+    const refused = observer.metrics.families
+      .flatMap(({ samples }) => [...samples])
+      .filter(({ labels }) => labels['outcome'] === 'refused')
+    expect(refused).toMatchObject([{ labels: { method: 'other', era }, value: 1 }])
+  },
+)
+
 test('the round of a modern server that asks, to a legacy host: two lanes, and the time in which a person thought', async () => {
   let turn = 0
   const elicitation = {

@@ -290,6 +290,39 @@ describe.each(['http/protobuf', 'grpc'] as const)('over %s', (protocol) => {
     },
   )
 
+  test('spans and metrics that a collector rejects are reported with its reason, once', async () => {
+    const collector = await collect(protocol)
+    collector.mood = 'rejects some'
+    await using gateway = await traced(collector.url, { servers: { a: fake.offering('echo') } }, { protocol })
+    await using host = await modernHttp.connect(gateway)
+    for (const signal of ['traces', 'metrics']) {
+      await host.call('tools/call', { name: 'a__echo' })
+      const { facts } = await gateway.log.until(
+        ({ level, text }) => level === 'warn' && text.startsWith(`some ${signal} were rejected`),
+      )
+      expect(facts).toMatchObject({ rejected: 3, reason: 'too old' })
+    }
+    await gateway.running.stop()
+    expect(gateway.log.entries.filter(({ text }) => text.includes('were rejected'))).toHaveLength(2)
+    expect(gateway.log.entries.filter(({ text }) => text.includes('do not reach'))).toEqual([])
+  })
+
+  test('spans beyond telemetry.otlp.max_queued are counted as a reached limit, and logged once', async () => {
+    const collector = await collect(protocol)
+    collector.mood = 'is slow'
+    const options = { protocol, maxQueued: 4, delayMs: 60_000, timeoutMs: 60_000 }
+    await using gateway = await traced(collector.url, { servers: { a: fake.offering('echo') } }, options)
+    await using host = await modernHttp.connect(gateway)
+    // Four spans are sent and not answered, and four wait.
+    for (let n = 0; n < 4; n++) await host.call('tools/call', { name: 'a__echo' })
+    const reached = (): number =>
+      gateway.running.limits.all.find(({ option }) => option === 'telemetry.otlp.max_queued')?.count ?? 0
+    expect(reached()).toBe(0)
+    for (let n = 0; n < 3; n++) await host.call('tools/call', { name: 'a__echo' })
+    expect(reached()).toBe(6)
+    expect(gateway.log.entries.filter(({ text }) => text === 'telemetry.otlp.max_queued reached')).toHaveLength(1)
+  })
+
   test('a collector that is away disturbs no call, is told of once, and is found when it is back', async () => {
     const before = await startCollector(protocol)
     await before[Symbol.asyncDispose]()
@@ -297,14 +330,18 @@ describe.each(['http/protobuf', 'grpc'] as const)('over %s', (protocol) => {
     await using gateway = await traced(before.url, { servers: { a: fake.offering('echo') } }, { protocol, timeoutMs: 200 })
     await using host = await modernHttp.connect(gateway)
     for (let n = 0; n < 5; n++) await host.call('tools/call', { name: 'a__echo' })
-    await gateway.log.until(({ level, text }) => level === 'warn' && text.includes('do not reach the collector'))
+    for (const signal of ['traces', 'metrics'])
+      await gateway.log.until(({ level, text }) => level === 'warn' && text.startsWith(`${signal} do not reach the collector`))
     const collector = await startCollector(protocol, port)
     collectors.push(collector)
     while (collector.spans.entries.length === 0) {
       await host.call('tools/call', { name: 'a__echo' })
       await Promise.race([collector.spans.until(() => true), new Promise((resolve) => setTimeout(resolve, 50))])
     }
-    expect(gateway.log.entries.filter(({ text }) => text.includes('do not reach the collector'))).toHaveLength(1)
+    for (const signal of ['traces', 'metrics'])
+      await gateway.log.until(({ level, text }) => level === 'info' && text === `${signal} reach the collector again`)
+    expect(gateway.log.entries.filter(({ text }) => text.includes('do not reach the collector'))).toHaveLength(2)
+    expect(gateway.log.entries.filter(({ text }) => text.includes('reach the collector again'))).toHaveLength(2)
   })
 })
 

@@ -37,7 +37,7 @@ export interface CollectedPoint {
 }
 
 /** What a collector does with an export in place of taking it. */
-export type Mood = 'takes' | 'is slow' | 'refuses' | 'answers garbage' | 'cuts'
+export type Mood = 'takes' | 'rejects some' | 'is slow' | 'refuses' | 'answers garbage' | 'cuts'
 
 export interface Collector extends AsyncDisposable {
   readonly url: string
@@ -118,7 +118,7 @@ const serveHttp = (kept: Kept, own: { mood: Mood }): Server =>
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
       kept.exports.push(request.headers)
-      if (own.mood === 'takes') {
+      if (own.mood === 'takes' || own.mood === 'rejects some') {
         const bytes = Buffer.concat(chunks)
         take(request.url ?? '', request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes, kept)
       }
@@ -131,8 +131,13 @@ const answerHttp = (mood: Mood, response: ServerResponse): void => {
   if (mood === 'cuts') return void response.destroy()
   const status = mood === 'refuses' ? 503 : 200
   response.writeHead(status, { 'content-type': 'application/x-protobuf' })
-  response.end(mood === 'answers garbage' ? '\u0000\u0007<html>not protobuf' : undefined)
+  response.end(
+    mood === 'answers garbage' ? '\u0000\u0007<html>not protobuf' : mood === 'rejects some' ? SOME_REJECTED : undefined,
+  )
 }
+
+/** An `ExportTraceServiceResponse` whose `partial_success` has three rejected spans and the message `too old`; of metrics likewise. */
+const SOME_REJECTED = Buffer.from([0x0a, 11, 0x08, 3, 0x12, 7, ...Buffer.from('too old')])
 
 const serveGrpc = (kept: Kept, own: { mood: Mood }): Server => {
   const server = createHttp2()
@@ -145,11 +150,13 @@ const serveGrpc = (kept: Kept, own: { mood: Mood }): Server => {
       if (own.mood === 'is slow') return
       if (own.mood === 'cuts') return stream.session?.destroy()
       const body = Buffer.concat(chunks)
-      if (own.mood === 'takes') take(String(headers[':path']), body.subarray(5, 5 + body.readUInt32BE(1)), kept)
+      if (own.mood === 'takes' || own.mood === 'rejects some')
+        take(String(headers[':path']), body.subarray(5, 5 + body.readUInt32BE(1)), kept)
       stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
       stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': own.mood === 'refuses' ? '14' : '0' }))
       // One uncompressed message: empty, or nothing that can be read.
-      stream.end(own.mood === 'answers garbage' ? Buffer.from([0, 0, 0, 0, 2, 0xff, 0xff]) : Buffer.alloc(5))
+      if (own.mood === 'rejects some') stream.end(Buffer.concat([Buffer.from([0, 0, 0, 0, SOME_REJECTED.length]), SOME_REJECTED]))
+      else stream.end(own.mood === 'answers garbage' ? Buffer.from([0, 0, 0, 0, 2, 0xff, 0xff]) : Buffer.alloc(5))
     })
   })
   return server

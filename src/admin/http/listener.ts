@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Identity } from '../../auth/identity.ts'
 import type { Log } from '../../values/log.ts'
 import type { ListenerContext } from '../../host/listener-context.ts'
-import { OPEN_METRICS_TYPE, PROMETHEUS_TYPE } from '../../observe/metrics/exposition.ts'
+import { OPEN_METRICS_TYPE, prefersOpenMetrics, PROMETHEUS_TYPE } from '../../observe/metrics/exposition.ts'
 import { DEFAULT_ADMIN_ADDRESS } from '../../observe/options.ts'
 import type { BindAddress, ObserveOptions } from '../../observe/options.ts'
 import type { Viewer } from '../../observe/viewer.ts'
@@ -240,7 +240,7 @@ export class AdminListener implements AsyncDisposable {
   async #replyMetrics(request: HttpRequest): Promise<void> {
     this.#checkAccess('read', await this.#authenticate(request))
     if (request.method !== 'GET') return request.reply(405, { Allow: 'GET' })
-    const isOpenMetrics = (request.header('accept') ?? '').includes('application/openmetrics-text')
+    const isOpenMetrics = prefersOpenMetrics(request.header('accept') ?? '')
     const text = await this.#options.control.metrics(isOpenMetrics)
     const type = isOpenMetrics ? OPEN_METRICS_TYPE : PROMETHEUS_TYPE
     request.reply(200, { 'Content-Type': type, 'Cache-Control': 'no-store' }, [Buffer.from(text)])

@@ -10,7 +10,8 @@ import { findCall } from './captured-calls.ts'
 export const report = async (invocation: Invocation, id: string): Promise<number> => {
   const { io, json, context } = invocation
   const { detail } = await findCall(invocation, id)
-  if (json) await printJson(io, detail)
+  // Cast: texts become texts.
+  if (json) await printJson(io, JSON.parse(withoutHome(JSON.stringify(detail), context.home)) as CallDetail)
   else await printText(io, formatReport(detail, context.home))
   return EXIT.ok
 }
@@ -42,8 +43,17 @@ export const formatReport = (detail: CallDetail, home: string): string => {
     '## To reproduce',
     'Send the request above to the server unchanged, after the handshake of its revision. Values that are `***` were hidden.',
   ]
-  const text = parts.filter((part) => part !== '').join('\n\n')
-  return home.length > 1 ? text.replaceAll(home, '~') : text
+  return withoutHome(parts.filter((part) => part !== '').join('\n\n'), home)
+}
+
+/** Replaces the home folder by `~`: in paths, in JSON, in JSON inside of a text, and in URLs. */
+export const withoutHome = (text: string, home: string): string => {
+  if (home.length <= 1) return text
+  const inJson = JSON.stringify(home).slice(1, -1)
+  const withSlashes = home.replaceAll('\\', '/')
+  const forms = new Set([home, inJson, JSON.stringify(inJson).slice(1, -1), withSlashes, encodeURI(withSlashes)])
+  const literals = [...forms].map((form) => form.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`))
+  return text.replaceAll(new RegExp(`(?:${literals.join('|')})(?![\\w-])`, 'g'), '~')
 }
 
 const formatHop = ({ kind, sent, done, end, request, response }: Lane, at: number): string =>

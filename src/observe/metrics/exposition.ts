@@ -42,6 +42,19 @@ export type Family =
 export const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 export const OPEN_METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 
+/** Whether an `Accept` header prefers OpenMetrics to the text format; the text format is the one for any other header. */
+export const prefersOpenMetrics = (accept: string): boolean => {
+  const qualities = new Map<string, number>()
+  for (const range of accept.split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+    const given = parameters.find((parameter) => parameter.startsWith('q='))
+    const quality = given === undefined ? 1 : Number(given.slice(2))
+    qualities.set(type, Math.max(qualities.get(type) ?? 0, Number.isNaN(quality) ? 0 : quality))
+  }
+  const open = qualities.get('application/openmetrics-text') ?? 0
+  return open > 0 && open >= (qualities.get('text/plain') ?? qualities.get('text/*') ?? qualities.get('*/*') ?? 0)
+}
+
 /** Formats metrics. Families without samples are omitted. */
 export const formatMetrics = (families: readonly Family[], isOpenMetrics: boolean): string => {
   const lines = families.filter(({ samples }) => samples.length > 0).flatMap((family) => formatFamily(family, isOpenMetrics))

@@ -65,6 +65,7 @@ export const LIMIT_OPTIONS: readonly string[] = [
   'listen.limits.unread_body',
   'listen.limits.write_stall',
   'listen.orphan',
+  'telemetry.otlp.max_queued',
   'telemetry.prometheus.series',
   'ui.capture.readers',
   'ui.capture.ring',

@@ -48,6 +48,11 @@ test('as OpenMetrics each bucket that was hit names a call', async () => {
   })
   expect(headers['content-type']).toContain('application/openmetrics-text')
   expect(text.endsWith('# EOF\n')).toBe(true)
+  for (const accept of [
+    'text/plain;version=0.0.4;q=0.6,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1',
+    'application/openmetrics-text;q=0, */*',
+  ])
+    expect((await ask('GET', '/metrics', undefined, { Accept: accept })).headers['content-type']).toContain('text/plain')
   const id = /trunkline_call_duration_seconds_bucket\{[^}]*tool="one__echo"[^}]*\} \d+ # \{call="(\d+)"\}/.exec(text)?.[1]
   expect((await ask('GET', `/api/calls/${id}`)).json).toMatchObject({ name: 'one__echo' })
 })

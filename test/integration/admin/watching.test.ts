@@ -250,6 +250,17 @@ describe('the commands', () => {
     expect(stdout).not.toContain(cli.folder)
   })
 
+  test('a report as JSON has no personal folder either', async () => {
+    await using cli = await serving(BOUND)
+    const admin = await openAdmin(cli)
+    await cli.here('call', 'one__fail', `text=file://${cli.path('home')}/a.txt`)
+    const { calls } = (await admin.ask('GET', '/api/calls')).json as { calls: { id: number }[] }
+    const { stdout } = await cli.here('report', String(calls[0]?.id), '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ name: 'one__fail' })
+    expect(stdout).toContain('file://~/a.txt')
+    expect(stdout).not.toContain(cli.path('home'))
+  })
+
   test('top counts calls and errors of each server', async () => {
     await using cli = await serving(BOUND)
     await openAdmin(cli)

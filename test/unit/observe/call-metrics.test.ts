@@ -94,7 +94,8 @@ test('a name that would end its label is escaped', () => {
 test('every limit that an error or a counter names has a series from the start', () => {
   const source = fileURLToPath(new URL('../../../src', import.meta.url))
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
-  const pattern = /'((?:listen\.limits|limits|timeouts|ui\.capture|listen|telemetry\.prometheus)\.[a-z_]+|admin\.connections)'/g
+  const pattern =
+    /'((?:listen\.limits|limits|timeouts|ui\.capture|listen|telemetry\.(?:otlp|prometheus))\.[a-z_]+|admin\.connections)'/g
   const named = files.flatMap((file) =>
     [...readFileSync(`${source}/${file}`, 'utf8').matchAll(pattern)].map(([, option]) => option ?? ''),
   )

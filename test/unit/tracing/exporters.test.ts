@@ -28,9 +28,10 @@ test.each([
 ])('below %j each signal has its path', async (path, base) => {
   const { got, url } = await collectorThat(200)
   const failures: unknown[] = []
+  const log = { info: () => undefined, warn: (facts: object) => void failures.push(facts) }
   const exporters = await loadExporters(
     { endpoint: new URL(`${url}${path}`), protocol: 'http/protobuf', headers: { 'x-key': 'k' }, timeoutMs: 5_000 },
-    (error) => failures.push(error),
+    log,
   )
   const code = await new Promise<number>((resolve) => exporters.spans.export([], (result) => resolve(result.code)))
   expect([code, failures, got]).toEqual([0, [], [[`${base}/v1/traces`, 'k']]])
@@ -40,11 +41,12 @@ test.each([
 test('an export that is refused is reported, and so to its caller', async () => {
   const { url } = await collectorThat(400)
   const failures: unknown[] = []
+  const log = { info: () => undefined, warn: (facts: object) => void failures.push(facts) }
   const target = { endpoint: new URL(url), protocol: 'http/protobuf', headers: {}, timeoutMs: 5_000 } as const
-  const { spans } = await loadExporters(target, (error) => failures.push(error))
+  const { spans } = await loadExporters(target, log)
   const result = await new Promise<{ code: number; error?: Error }>((resolve) => spans.export([], resolve))
   expect(result.code).toBe(1)
-  expect(failures).toEqual([result.error])
+  expect(failures).toEqual([{ endpoint: url, error: result.error?.message }])
   expect(result.error).toBeInstanceOf(Error)
   await spans.shutdown()
 })

@@ -34,7 +34,8 @@ const start = (captureArguments = false) => {
   const tracing = new Tracing(
     { ...DEFAULT_TRACING, endpoint: new URL('http://127.0.0.1:9'), captureArguments },
     {
-      log: { warn: () => undefined },
+      log: { info: () => undefined, warn: () => undefined },
+      hit: () => undefined,
       version: '1',
       instance: 'i',
       toolsetOf: () => 'work',
