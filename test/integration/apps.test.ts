@@ -2,8 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import type { FakeKind, FakeSpec } from '../support/fake-downstream.ts'
-import { everyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
-import type { Host } from '../support/fake-host.ts'
+import { everyTransport, legacyHttp, modernHttp, toolNames } from '../support/fake-host.ts'
 import { KEY, metaOf } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import type { Received } from '../support/fakes/turn.ts'
@@ -33,18 +32,16 @@ const appServer = (kind: FakeKind, capabilities: JsonMap = { tools: { listChange
     },
   })
 }
-const namesOf = async (host: Host): Promise<unknown[]> =>
-  ((await host.call('tools/list'))['tools'] as { name: string }[]).map(({ name }) => name)
 
 describe.each(everyFakeKind)('a server on %s', (kind) => {
   test.each(everyTransport)('B044 shows its apps to a host on $name that runs apps, and to no other', async ({ connect }) => {
     await using gateway = await startGateway({ servers: { a: appServer(kind) } })
     await using plain = await connect(gateway)
-    expect(await namesOf(plain)).toEqual(['a__table'])
+    expect(await toolNames(plain)).toEqual(['a__table'])
     expect(gateway.running.fleet.downstreams$.value[0]?.linkCount).toBe(1)
     await using host = await connect(gateway, able)
-    expect(await namesOf(host)).toEqual(['a__panel'])
-    expect(await namesOf(plain)).toEqual(['a__table'])
+    expect(await toolNames(host)).toEqual(['a__panel'])
+    expect(await toolNames(plain)).toEqual(['a__table'])
     const { content } = await host.call('tools/call', { name: 'panel' })
     expect(content).toMatchObject([{ text: 'panel true' }])
     expect(gateway.log.entries.map(({ facts }) => facts)).toContainEqual(
@@ -55,20 +52,20 @@ describe.each(everyFakeKind)('a server on %s', (kind) => {
   test('its changed list reaches hosts that run apps, whichever link it is told on', async () => {
     await using gateway = await startGateway({ servers: { a: appServer(kind) } })
     await using host = await legacyHttp.connect(gateway, able)
-    expect(await namesOf(host)).toEqual(['a__panel'])
+    expect(await toolNames(host)).toEqual(['a__panel'])
     gateway.fake('a').on('tools/list', () => ({ tools: [{ name: 'later', inputSchema: { type: 'object' } }] }))
     host.heard.clear()
     gateway.fake('a').changed('tools')
-    for (let names: unknown[] = []; !names.includes('a__later'); names = await namesOf(host))
+    for (let names: unknown[] = []; !names.includes('a__later'); names = await toolNames(host))
       await host.heard.until(({ method }) => method === 'notifications/tools/list_changed')
-    expect(await namesOf(host)).toEqual(['a__later'])
+    expect(await toolNames(host)).toEqual(['a__later'])
   })
 
   test('with apps switched off nobody is told of any, the server included', async () => {
     await using gateway = await startGateway({ servers: { a: appServer(kind) }, options: { a: { apps: false } } })
     for (const { connect } of [legacyHttp, modernHttp]) {
       await using host = await connect(gateway, able)
-      expect(await namesOf(host)).toEqual(['a__table'])
+      expect(await toolNames(host)).toEqual(['a__table'])
       expect((await host.call('tools/call', { name: 'a__table' }))['content']).toMatchObject([{ text: 'table false' }])
       expect(JSON.stringify(host.welcome)).not.toContain(UI)
     }

@@ -7,8 +7,7 @@ import type { AuthOptions } from '../../src/auth/inbound/inbound-options.ts'
 import { tokenOf, TWO_TOKENS } from '../support/credentials.ts'
 import { FakeDownstream, fake } from '../support/fake-downstream.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
-import { everyModernTransport, modernHttp } from '../support/fake-host.ts'
-import type { Host } from '../support/fake-host.ts'
+import { everyModernTransport, modernHttp, toolNames } from '../support/fake-host.ts'
 import { KEY, metaOf } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -16,8 +15,6 @@ import { startGateway } from '../support/gateway.ts'
 const URI = 'm:///r'
 const HINTS = { ttlMs: 60_000, cacheScope: 'public' }
 const ASK = { method: 'roots/list' }
-const names = async (host: Host): Promise<unknown[]> =>
-  ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
 
 describe.each(everyModernTransport)('over $name', ({ connect }) => {
   test('B150 what asks for input says nothing of how long it holds, whatever the server said', async () => {
@@ -109,7 +106,7 @@ test('B152 what was read with one credential is shown to nobody who comes with a
   ] as const) {
     await using gateway = await start(token, true)
     await using host = await modernHttp.connect(gateway)
-    expect(await names(host)).toEqual(expected)
+    expect(await toolNames(host)).toEqual(expected)
   }
   rmSync(stateDir, { recursive: true })
 })

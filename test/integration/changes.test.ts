@@ -2,7 +2,15 @@
 import { describe, expect, test } from 'vitest'
 import { everyFakeKind, fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeKind, Handle } from '../support/fake-downstream.ts'
-import { everyLegacyTransport, everyTransport, legacyHttp, legacyPipe, modernHttp, modernPipe } from '../support/fake-host.ts'
+import {
+  everyLegacyTransport,
+  everyTransport,
+  legacyHttp,
+  legacyPipe,
+  modernHttp,
+  modernPipe,
+  toolNames,
+} from '../support/fake-host.ts'
 import type { Host, Pending } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
 import { KEY, metaOf } from '../support/fakes/messages.ts'
@@ -14,8 +22,6 @@ const addTool = (downstream: FakeDownstream, name: string): void => {
   downstream.offers.tools.push({ name, inputSchema: { type: 'object' } })
   downstream.changed('tools')
 }
-const names = async (host: Host): Promise<unknown[]> =>
-  ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
 const ALL = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
 /** What reaches a host that belongs to no call: of modern hosts, what comes on a `listen`. */
 const listen = async (
@@ -45,7 +51,7 @@ describe.each(everyTransport)('over $name', ({ connect }) => {
     const { heard } = await listen(host)
     addTool(gateway.fake('a'), 'two')
     await heard.until(isToolsChanged)
-    expect(await names(host)).toEqual(['a__one', 'a__two'])
+    expect(await toolNames(host)).toEqual(['a__one', 'a__two'])
   })
   test('B128 nothing is announced when nothing changed for the host; prompts are not tools', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ tools: ['one'], prompts: ['p'] }) } })
@@ -648,7 +654,7 @@ test.each([legacyHttp, modernHttp])(
     const servers = [...configuration.servers, serverOptions('b', other)]
     await gateway.running.apply({ ...configuration, servers }, new Set())
     await heard.until(isToolsChanged)
-    expect(await names(host)).toEqual(['one', 'two'])
+    expect(await toolNames(host)).toEqual(['one', 'two'])
   },
 )
 
@@ -685,7 +691,7 @@ test.each<[string, Handle]>([
   await using host = await legacyHttp.connect(gateway)
   gateway.fake('a').offers.tools.push({ name: 'two', inputSchema: { type: 'object' } })
   await host.heard.until(isToolsChanged)
-  expect(await names(host)).toEqual(['a__one', 'a__two'])
+  expect(await toolNames(host)).toEqual(['a__one', 'a__two'])
 })
 
 test('3.7 one that tells of its changes is not asked for them', async () => {

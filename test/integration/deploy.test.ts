@@ -3,8 +3,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -12,6 +10,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import { loadConfiguration } from '../../src/config/load.ts'
 import { describeWith } from '../support/programs.ts'
 import { freePort } from '../support/free-port.ts'
+import { listening } from '../support/listening.ts'
 
 const read = (name: string): string => readFileSync(new URL(`../../deploy/${name}`, import.meta.url), 'utf8')
 type Tree = Readonly<Record<string, unknown>>
@@ -88,13 +87,11 @@ describe.each([
 ] as const)('%s', (program, name, args) => {
   describeWith([program], name, () => {
     test('sends calls of slow tools to their pool, by the headers of modern hosts, and all else to all replicas in turn', async () => {
-      const replicas: Server[] = []
+      await using replicas = new AsyncDisposableStack()
       const ports: number[] = []
       for (const replica of ['one', 'two', 'three']) {
-        const server = createServer((_request, answer) => answer.end(replica)).listen(0, '127.0.0.1')
-        await once(server, 'listening')
-        replicas.push(server)
-        ports.push((server.address() as AddressInfo).port)
+        const server = createServer((_request, answer) => answer.end(replica))
+        ports.push(replicas.use(await listening(server)).port)
       }
       const port = await freePort()
       const text = ['one', 'two', 'three']
@@ -122,10 +119,6 @@ describe.each([
       for (const headers of [named('files__read'), named('files__read'), {}, {}, { 'mcp-method': 'tools/list' }])
         others.add(await ask(headers))
       expect(others).toEqual(new Set(['one', 'two']))
-      for (const server of replicas) {
-        server.closeAllConnections()
-        server.close()
-      }
     })
   })
 })

@@ -1,12 +1,13 @@
 /** What deployed servers over HTTP answer that is legal or common, letter for letter (BRIDGING 3.22, 5.4). */
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import { legacyHttp } from '../support/fake-host.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
+import { listening } from '../support/listening.ts'
 
 interface Asked {
   readonly id?: number
@@ -32,29 +33,25 @@ const json: Write = (response, asked) => {
 /** A server whose requests and notifications are answered as the test says; everything else is 405. */
 const serve = async (spellings: { request?: Write; notification?: Write; get?: Write; delete?: Write }) => {
   const refuse: Write = (response) => void response.writeHead(405).end()
-  const server = createServer((request, response) => {
-    let text = ''
-    request.on('data', (chunk: Buffer) => (text += chunk.toString()))
-    request.on('end', () => {
-      if (request.method === 'GET') return (spellings.get ?? refuse)(response, {}, request)
-      if (request.method === 'DELETE') return (spellings.delete ?? refuse)(response, {}, request)
-      const asked = JSON.parse(text) as Asked
-      if (asked.id === undefined)
-        (spellings.notification ?? ((answer) => void answer.writeHead(202).end()))(response, asked, request)
-      else (spellings.request ?? json)(response, asked, request)
-    })
+  const server = createServer(async (request, response) => {
+    const body = await text(request)
+    if (request.method === 'GET') return (spellings.get ?? refuse)(response, {}, request)
+    if (request.method === 'DELETE') return (spellings.delete ?? refuse)(response, {}, request)
+    const asked = JSON.parse(body) as Asked
+    if (asked.id === undefined)
+      (spellings.notification ?? ((answer) => void answer.writeHead(202).end()))(response, asked, request)
+    else (spellings.request ?? json)(response, asked, request)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const opened = await listening(server)
   const gateway: TestGateway = await startGateway({
     servers: { a: fake.of({ kind: 'legacy http' }) },
-    options: { a: { url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`) } },
+    options: { a: { url: new URL('/mcp', opened.url) } },
   })
   return {
     gateway,
     async [Symbol.asyncDispose]() {
       await gateway[Symbol.asyncDispose]()
-      server.closeAllConnections()
-      server.close()
+      await opened[Symbol.asyncDispose]()
     },
   }
 }

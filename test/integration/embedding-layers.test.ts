@@ -2,8 +2,6 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import { json } from 'node:stream/consumers'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { CallError, complete, createGateway, Payload } from '../../src/index.ts'
 import type { Layer } from '../../src/index.ts'
+import { listening } from '../support/listening.ts'
 
 const fake = (...args: string[]) => ({
   command: process.execPath,
@@ -74,16 +73,8 @@ const startBigServer = async () => {
     const text = JSON.stringify({ jsonrpc: '2.0', id: message.id, ...end })
     response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': text.length })
     response.end(text)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
+  })
+  return listening(server)
 }
 
 test('a layer reads a large result of a call that a host could get while it is received', async () => {
@@ -94,7 +85,7 @@ test('a layer reads a large result of a call that a host could get while it is r
     if (call.method === 'tools/call') sizes.push(Buffer.concat([...outcome.result.parts()]).length)
     return outcome
   }
-  const configuration = { listen, servers: { a: { url: server.url } } }
+  const configuration = { listen, servers: { a: { url: `${server.url}/mcp` } } }
   await using gateway = await createGateway({ configuration, layers: [measuring], log: silent })
   await gateway.call('a__big')
   const response = await fetch(gateway.urls[0] ?? '', {

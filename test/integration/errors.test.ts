@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import type { FakeDownstream, FakeKind, Handle } from '../support/fake-downstream.ts'
-import { legacyHttp, legacyPipe, modernHttp, modernPipe } from '../support/fake-host.ts'
+import { legacyHttp, legacyPipe, modernHttp, modernPipe, toolNames } from '../support/fake-host.ts'
 import type { Host } from '../support/fake-host.ts'
 import { KEY, RpcError } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
@@ -238,7 +238,7 @@ describe.concurrent.each(HOSTS)('to a host over $name', ({ connect }) => {
     )
     await using host = await connect(gateway)
     expect(gateway.running.fleet.get('a')?.health$.value).toMatchObject({ state: 'failed', failure: { kind: 'spawn_failed' } })
-    expect(((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)).toEqual(['b__t'])
+    expect(await toolNames(host)).toEqual(['b__t'])
   })
 
   test('7.2 a server that is gone is not reachable', async () => {

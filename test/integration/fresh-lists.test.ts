@@ -2,14 +2,11 @@
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
-import { everyTransport, legacyHttp } from '../support/fake-host.ts'
-import type { Host } from '../support/fake-host.ts'
+import { everyTransport, legacyHttp, toolNames } from '../support/fake-host.ts'
 import type { JsonMap, Message } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
 
 const tool = (name: string): JsonMap => ({ name, inputSchema: { type: 'object' } })
-const names = async (host: Host): Promise<unknown[]> =>
-  ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
 const isToolsChanged = ({ method }: Message): boolean => method === 'notifications/tools/list_changed'
 const ALWAYS = { freshMs: 0 }
 const KINDS: FakeKind[] = ['legacy stdio', 'legacy http', 'legacy sse', 'modern stdio', 'modern http']
@@ -24,9 +21,9 @@ describe.each(everyTransport)('over $name', ({ connect }) => {
       gateway: ALWAYS,
     })
     await using host = await connect(gateway)
-    expect(await names(host)).toEqual(['a__one'])
+    expect(await toolNames(host)).toEqual(['a__one'])
     tools.push(tool('two'))
-    expect(await names(host)).toEqual(['a__one', 'a__two'])
+    expect(await toolNames(host)).toEqual(['a__one', 'a__two'])
   })
 })
 
@@ -34,7 +31,7 @@ test('B285 a list that was read a moment ago is not read again', async () => {
   await using gateway = await startGateway({ servers: { a: fake.offering('one') }, gateway: { freshMs: 3_600_000 } })
   await using host = await legacyHttp.connect(gateway)
   const before = gateway.fake('a').all('tools/list').length
-  for (let n = 0; n < 5; n++) await names(host)
+  for (let n = 0; n < 5; n++) await toolNames(host)
   expect(gateway.fake('a').all('tools/list')).toHaveLength(before)
 })
 
@@ -47,10 +44,10 @@ test('B285 a server that is slow to list: the old list is served, and the differ
     await release.promise
     return { tools: [tool('one'), tool('two')] }
   })
-  expect(await names(host)).toEqual(['a__one'])
+  expect(await toolNames(host)).toEqual(['a__one'])
   release.resolve()
   await host.heard.until(isToolsChanged)
-  expect(await names(host)).toEqual(['a__one', 'a__two'])
+  expect(await toolNames(host)).toEqual(['a__one', 'a__two'])
 })
 
 test('B285 a lifetime that a modern server gave is believed', async () => {
@@ -65,7 +62,7 @@ test('B285 a lifetime that a modern server gave is believed', async () => {
   await using host = await legacyHttp.connect(gateway)
   const counts = (): number[] => ['kept', 'never'].map((key) => gateway.fake(key).all('tools/list').length)
   const before = counts()
-  await names(host)
+  await toolNames(host)
   const [kept, never] = counts()
   expect(kept).toBe(before[0])
   expect(never).toBe(before[1]! + 1)
@@ -84,7 +81,7 @@ test('B285 a list asked for right after it was announced to have changed is the 
     return { content: [] }
   })
   await host.call('tools/call', { name: 'a__one' })
-  expect(await names(host)).toEqual(['a__one', 'a__two'])
+  expect(await toolNames(host)).toEqual(['a__one', 'a__two'])
 })
 
 test('B285 what a process of a session lists to it alone is seen by its next list, announced or not', async () => {
@@ -99,8 +96,8 @@ test('B285 what a process of a session lists to it alone is seen by its next lis
     return { content: [] }
   })
   await host.call('tools/call', { name: 'a__add' })
-  expect(await names(host)).toEqual(['a__add', 'a__two'])
-  expect(await names(other)).toEqual(['a__add'])
+  expect(await toolNames(host)).toEqual(['a__add', 'a__two'])
+  expect(await toolNames(other)).toEqual(['a__add'])
 })
 
 test('B285 a lazy server that is not running is not started by a list', async () => {
@@ -110,5 +107,5 @@ test('B285 a lazy server that is not running is not started by a list', async ()
     gateway: ALWAYS,
   })
   await using host = await legacyHttp.connect(gateway)
-  expect(await names(host)).toEqual(['a__one'])
+  expect(await toolNames(host)).toEqual(['a__one'])
 })

@@ -1,19 +1,15 @@
 /** The four lists: complete, in order, and never lost because of one server (BRIDGING 3.18, 3.19; 8.6, 8.8). */
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { ListPromptsResultSchema, ListResourcesResultSchema, ListToolsResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { describe, expect, test } from 'vitest'
 import { serverStatuses } from '../../src/admin/state/status.ts'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import type { FakeSpec } from '../support/fake-downstream.ts'
-import { everyTransport, legacyHttp, modernHttp, modernPipe } from '../support/fake-host.ts'
+import { everyTransport, legacyHttp, modernHttp, modernPipe, toolNames } from '../support/fake-host.ts'
 import type { Host } from '../support/fake-host.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
-
-const names = async (host: Host): Promise<unknown[]> =>
-  ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
+import { listening } from '../support/listening.ts'
 
 /** A server that pages its tools: `pages` by cursor, the first under no cursor. */
 const paged = (kind: FakeSpec['kind'], pages: ReadonlyMap<string | undefined, JsonMap>): FakeSpec =>
@@ -33,7 +29,7 @@ describe.each(everyFakeKind)('from a %s server', (kind) => {
     ])
     await using gateway = await startGateway({ servers: { a: paged(kind, pages) } })
     await using host = await modernHttp.connect(gateway)
-    expect(await names(host)).toEqual(['a__one', 'a__two', 'a__three'])
+    expect(await toolNames(host)).toEqual(['a__one', 'a__two', 'a__three'])
   })
   test('B118 a repeated cursor ends the reading; what was read is served', async () => {
     const pages = new Map<string | undefined, JsonMap>([
@@ -42,7 +38,7 @@ describe.each(everyFakeKind)('from a %s server', (kind) => {
     ])
     await using gateway = await startGateway({ servers: { a: paged(kind, pages) } })
     await using host = await modernHttp.connect(gateway)
-    expect((await names(host)).map(String).toSorted()).toEqual(['a__one', 'a__two'])
+    expect((await toolNames(host)).map(String).toSorted()).toEqual(['a__one', 'a__two'])
   })
   test('B119 cursors of the server stay between it and us, whatever the pages of the host', async () => {
     const pages = new Map<string | undefined, JsonMap>([
@@ -65,7 +61,7 @@ describe.each(everyFakeKind)('from a %s server', (kind) => {
     for (const method of Object.keys(missing)) gateway.fake('a').on(method, (turn) => turn.fail(-32601, 'Method not found'))
     await gateway.ready()
     await using host = await modernHttp.connect(gateway)
-    expect(await names(host)).toEqual(['a__x'])
+    expect(await toolNames(host)).toEqual(['a__x'])
     expect((await host.call('prompts/list'))['prompts']).toEqual([])
     expect((await host.call('resources/templates/list'))['resourceTemplates']).toEqual([])
     expect((await host.call('resources/list'))['resources']).toHaveLength(1)
@@ -78,7 +74,7 @@ describe.each(everyTransport)('over $name', ({ connect }) => {
       servers: { z: fake.offering('b', 'a'), m: fake.of({ kind: 'modern http', tools: ['b', 'a'] }), a: fake.offering('x') },
     })
     await using host = await connect(gateway)
-    expect(await names(host)).toEqual(['z__b', 'z__a', 'm__b', 'm__a', 'a__x'])
+    expect(await toolNames(host)).toEqual(['z__b', 'z__a', 'm__b', 'm__a', 'a__x'])
     const [first, second] = await Promise.all([host.begin('tools/list', {}, { id: 'i' }).raw, connect(gateway)])
     await using other = second
     const entries = (raw: string): string => raw.slice(raw.indexOf('"tools":'), raw.lastIndexOf(']'))
@@ -121,7 +117,7 @@ describe.each(everyTransport)('over $name', ({ connect }) => {
       early: true,
     })
     await using host = await connect(gateway)
-    expect(await names(host)).toEqual(['good__y'])
+    expect(await toolNames(host)).toEqual(['good__y'])
   })
 })
 
@@ -135,7 +131,7 @@ test('B120 RELIABILITY 1: a list that answers garbage leaves out that list only'
     early: true,
   })
   await using host = await modernHttp.connect(gateway)
-  expect(await names(host)).toEqual(['a__x'])
+  expect(await toolNames(host)).toEqual(['a__x'])
   expect(((await host.call('prompts/list'))['prompts'] as JsonMap[]).map(({ name }) => name)).toEqual(['b__q'])
 })
 
@@ -249,8 +245,8 @@ test('B016 B018 B019 unknown members and numbers of definitions reach the host b
 test('B021 a $ref to the network is passed on as it stands, and nobody fetches it', async () => {
   let fetched = 0
   const server = createServer((_, response) => response.end(String(++fetched)))
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const $ref = `http://127.0.0.1:${(server.address() as AddressInfo).port}/schema.json`
+  await using opened = await listening(server)
+  const $ref = `${opened.url}/schema.json`
   const inputSchema = { type: 'object', $schema: $ref, properties: { x: { $ref } }, $dynamicRef: $ref }
   const refers = { name: 'x', inputSchema, outputSchema: { type: 'array', items: { $ref } } }
   const results = { content: [], structuredContent: { x: 1 } }
@@ -270,7 +266,6 @@ test('B021 a $ref to the network is passed on as it stands, and nobody fetches i
     }
   }
   expect(fetched).toBe(0)
-  server.close()
 })
 
 test('B154 B149 ttlMs is the least of what remains, cacheScope the most private', async () => {

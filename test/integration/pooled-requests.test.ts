@@ -6,7 +6,6 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { expect, test, vi } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
@@ -15,6 +14,7 @@ import type { Host } from '../support/fake-host.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
+import { listening } from '../support/listening.ts'
 import { markedText, randomMark } from '../support/marked-text.ts'
 
 const KIB = 1024
@@ -185,14 +185,13 @@ test('memory of a request that its server has answered and not read is not used 
       response.end(answer(id, RESULTS[method] ?? (method === 'tools/call' ? saidOf(verdictOn(params!.arguments)) : {})))
     }
     void serve()
-  }).listen(0, '127.0.0.1')
+  })
   // Else Node ends the connection of an answered request after 5 s.
   server.keepAliveTimeout = 0
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  await using opened = await listening(server)
   await using gateway = await startGateway({
     servers: { a: fake.of({ kind: 'legacy http' }) },
-    options: { a: { url: new URL(`http://127.0.0.1:${port}/mcp`) } },
+    options: { a: { url: new URL('/mcp', opened.url) } },
     hostLimits: { maxBodyBytes: 2 * HUGE_BYTES },
   })
   await using slow = await legacyHttp.connect(gateway)
@@ -205,6 +204,4 @@ test('memory of a request that its server has answered and not read is not used 
   mayRead.resolve()
   const sent = JSON.parse(await late[0]!) as { params: { arguments: Args } }
   expect(verdictOn(sent.params.arguments)).toBe(`${nonce} ${HUGE_BYTES} true`)
-  server.closeAllConnections()
-  server.close()
 }, 60_000)

@@ -5,7 +5,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request as send } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { tmpdir } from 'node:os'
@@ -27,6 +26,7 @@ import type { TestGateway } from '../support/gateway.ts'
 import { gatewayHome, startGatewayAfter } from '../support/gateway-process.ts'
 import { describeWith } from '../support/programs.ts'
 import { freePort } from '../support/free-port.ts'
+import { listening } from '../support/listening.ts'
 
 const rules = (proxy: string): ProxyRules => ({ http: proxy, https: proxy, except: [] })
 const ECHO: FakeSpec = { tools: ['echo'], on: { 'tools/call': () => ({ content: [{ type: 'text', text: 'hello' }] }) } }
@@ -146,17 +146,15 @@ describe('TLS', () => {
         forward(request, response, address.url)
       },
     )
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
+    const opened = await listening(server)
     return {
       pem,
-      port,
+      port: opened.port,
       clients,
       downstream,
       async [Symbol.asyncDispose]() {
         pem[Symbol.dispose]()
-        server.closeAllConnections()
-        server.close()
+        await opened[Symbol.asyncDispose]()
         await downstream[Symbol.asyncDispose]()
       },
     }

@@ -3,15 +3,12 @@ import { expect, test } from 'vitest'
 import type { ServerOptions } from '../../src/downstream/options.ts'
 import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
-import { legacyHttp, legacySse, modernHttp } from '../support/fake-host.ts'
-import type { Host } from '../support/fake-host.ts'
+import { legacyHttp, legacySse, modernHttp, toolNames } from '../support/fake-host.ts'
 import type { FakeConnection } from '../support/fakes/connection.ts'
 import type { JsonMap, Message } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
 
 const tool = (name: string): JsonMap => ({ name, inputSchema: { type: 'object' } })
-const names = async (host: Host): Promise<unknown[]> =>
-  ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
 const isToolsChanged = ({ method }: Message): boolean => method === 'notifications/tools/list_changed'
 
 /** A gateway whose server shows the tool `secret` on every connection on which `reveal` was called. */
@@ -52,8 +49,8 @@ test.each<FakeKind>(['legacy http', 'legacy sse', 'legacy stdio'])(
     await two.call('tools/call', { name: 'b__other' })
     await one.call('tools/call', { name: 'a__reveal' })
     await one.heard.until(isToolsChanged)
-    expect(await names(one)).toEqual(['a__reveal', 'a__secret', 'b__other'])
-    expect([await names(two), await names(modern)]).toEqual([common, common])
+    expect(await toolNames(one)).toEqual(['a__reveal', 'a__secret', 'b__other'])
+    expect([await toolNames(two), await toolNames(modern)]).toEqual([common, common])
     expect(await one.call('tools/call', { name: 'a__secret' })).toEqual({ content: [{ type: 'text', text: 'secret' }] })
     expect(two.heard.entries.filter(isToolsChanged)).toEqual([])
   },
@@ -70,7 +67,7 @@ test.each<FakeKind>(['legacy sse', 'legacy stdio'])(
     host.heard.clear()
     for (const connection of revealed) connection.drop()
     await host.heard.until(isToolsChanged)
-    expect(await names(host)).toEqual(['a__reveal', 'b__other'])
+    expect(await toolNames(host)).toEqual(['a__reveal', 'b__other'])
   },
 )
 
@@ -86,7 +83,7 @@ test('B128 a change for everybody reaches a session with lists of its own, too, 
   a.on('tools/list', ({ connection }) => ({ tools: everybody(connection).map(tool) }))
   a.connections[0]!.notify('notifications/tools/list_changed')
   await host.heard.until(isToolsChanged)
-  expect(await names(host)).toEqual(['a__reveal', 'a__third', 'a__secret', 'b__other'])
+  expect(await toolNames(host)).toEqual(['a__reveal', 'a__third', 'a__secret', 'b__other'])
 })
 
 test.each<FakeKind>(['legacy http', 'legacy sse'])(
@@ -101,7 +98,7 @@ test.each<FakeKind>(['legacy http', 'legacy sse'])(
     const before = a.all('tools/list').length
     for (const connection of a.connections) connection.notify('notifications/tools/list_changed')
     for (const host of [one, two]) await host.heard.until(isToolsChanged)
-    expect(await names(one)).toEqual(['a__one', 'a__two'])
+    expect(await toolNames(one)).toEqual(['a__one', 'a__two'])
     expect(a.all('tools/list').length - before).toBe(1)
     for (const host of [one, two]) expect(host.heard.entries.filter(isToolsChanged)).toHaveLength(1)
   },
@@ -117,12 +114,12 @@ test.each(['principal', 'shared'] as const)(
     await using modern = await modernHttp.connect(gateway)
     await one.call('tools/call', { name: 'a__reveal' })
     await Promise.all([one, two].map((host) => host.heard.until(isToolsChanged)))
-    for (const host of [one, two, modern]) expect(await names(host)).toEqual(['a__reveal', 'a__secret', 'b__other'])
+    for (const host of [one, two, modern]) expect(await toolNames(host)).toEqual(['a__reveal', 'a__secret', 'b__other'])
     for (const host of [one, two]) expect(host.heard.entries.filter(isToolsChanged)).toHaveLength(1)
     for (const host of [one, two]) host.heard.clear()
     for (const connection of revealed) connection.drop()
     await Promise.all([one, two].map((host) => host.heard.until(isToolsChanged)))
-    expect(await names(one)).toEqual(['a__reveal', 'b__other'])
+    expect(await toolNames(one)).toEqual(['a__reveal', 'b__other'])
   },
 )
 
@@ -135,8 +132,8 @@ test('B128 what a server announces on the connection of hosts without a session 
   await pending.messages.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
   await modern.call('tools/call', { name: 'a__reveal' })
   await pending.messages.until(isToolsChanged)
-  expect(await names(modern)).toEqual(['a__reveal', 'a__secret', 'b__other'])
-  expect(await names(session)).toEqual(['a__reveal', 'b__other'])
+  expect(await toolNames(modern)).toEqual(['a__reveal', 'a__secret', 'b__other'])
+  expect(await toolNames(session)).toEqual(['a__reveal', 'b__other'])
 })
 
 test('B156 a further change on that connection outdates their list at once, until it has been read again', async () => {
@@ -178,7 +175,7 @@ test('B056 with dynamic_lists the lists of a session are read as soon as its con
   await using host = await legacyHttp.connect(gateway)
   await host.call('tools/call', { name: 'a__reveal' })
   await host.heard.until(isToolsChanged)
-  expect(await names(host)).toEqual(['a__reveal', 'a__own', 'b__other'])
+  expect(await toolNames(host)).toEqual(['a__reveal', 'a__own', 'b__other'])
 })
 
 test('B056 F-25 what a session sees on its link to a server that was started again stays when a call ends on the link before', async () => {
@@ -205,7 +202,7 @@ test('B056 F-25 what a session sees on its link to a server that was started aga
     await host.call('tools/call', { name: 'a__reveal' })
     const latest = [...revealed].at(-1)
     await a.until('tools/list', ({ connection }) => connection === latest)
-    while (!(await names(host)).includes('a__secret'));
+    while (!(await toolNames(host)).includes('a__secret'));
   }
   await reveal()
   const pending = host.begin('tools/call', { name: 'a__wait' })
@@ -216,5 +213,5 @@ test('B056 F-25 what a session sees on its link to a server that was started aga
   waited.resolve({ content: [] })
   await pending.response
   await before.closed
-  expect(await names(host)).toEqual(['a__reveal', 'a__secret'])
+  expect(await toolNames(host)).toEqual(['a__reveal', 'a__secret'])
 })

@@ -7,11 +7,11 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { SignJWT } from 'jose'
 import type { JWTHeaderParameters, JWTPayload } from 'jose'
 import { Provider } from 'oidc-provider'
 import { Journal } from './fakes/journal.ts'
+import { listening } from './listening.ts'
 
 /** Groups by user; tokens carry them as `groups`. */
 export const USERS = { alice: ['dev'], bob: ['sre'], carol: ['dev', 'sre'] } as const
@@ -86,8 +86,8 @@ export const startAuthorizationServer = async (options: AuthorizationServerOptio
     if (isFailing) response.writeHead(503).end()
     else handle(request, response)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const opened = await listening(server)
+  const issuer = opened.url
   const open = (): void => {
     const provider = makeProvider(issuer, key, options)
     const own = provider.callback()

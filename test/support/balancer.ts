@@ -2,10 +2,9 @@
  * A load balancer without stickiness: each HTTP request goes to the next replica, streams included. A replica that refuses the connection
  * is left out, as proxies do; what was sent once is not sent again.
  */
-import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listening } from './listening.ts'
 
 export interface Balancer extends AsyncDisposable {
   readonly url: URL
@@ -38,17 +37,8 @@ export const openBalancer = async (targets: readonly number[]): Promise<Balancer
     const pieces: Buffer[] = []
     from.on('data', (piece: Buffer) => pieces.push(piece))
     from.on('end', () => forward(from, to, Buffer.concat(pieces), balancer.next++, 0))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const balancer: Balancer = {
-    url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`),
-    targets,
-    next: 0,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
+  })
+  const opened = await listening(server)
+  const balancer: Balancer = { ...opened, url: new URL('/mcp', opened.url), targets, next: 0 }
   return balancer
 }

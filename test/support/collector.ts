@@ -6,10 +6,11 @@ import { createServer as createHttp } from 'node:http'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { createServer as createHttp2 } from 'node:http2'
 import type { ServerHttp2Stream } from 'node:http2'
-import type { AddressInfo, Server } from 'node:net'
+import type { Server } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import protos from 'otlp-protos/build/src/generated/root.js'
 import { Journal } from './fakes/journal.ts'
+import { listening } from './listening.ts'
 
 export type Attributes = Readonly<Record<string, unknown>>
 
@@ -97,17 +98,7 @@ export const startCollector = async (protocol: 'http/protobuf' | 'grpc', port = 
   }
   const own: { mood: Mood } = { mood: 'takes' }
   const server = protocol === 'grpc' ? serveGrpc(kept, own) : serveHttp(kept, own)
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-  const sockets = new Set<{ destroy(): void }>()
-  server.on('connection', (socket) => sockets.add(socket))
-  return Object.assign(own, kept, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.asyncDispose]: async () => {
-      const closed = new Promise((resolve) => server.close(resolve))
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
-  })
+  return Object.assign(own, kept, await listening(server, port))
 }
 
 type Kept = Pick<Collector, 'spans' | 'points' | 'exports'>

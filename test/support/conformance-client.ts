@@ -3,14 +3,14 @@
  * that does through it what the scenario asks for. The suite starts a command for each scenario; `children/conformance-command.mjs` passes
  * on to this process what the suite told it, so that no scenario loads the clients and the gateway again.
  */
-import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { ClientCapabilities, Tool } from '@modelcontextprotocol/client'
 import type * as Library from '../../src/index.ts'
 import { Browser } from './browser.ts'
+import { listening } from './listening.ts'
+import type { Listening } from './listening.ts'
 import { LIBRARY } from './program.ts'
 
 const capabilities: ClientCapabilities = { elicitation: { form: { applyDefaults: true }, url: {} }, sampling: {}, roots: {} }
@@ -117,7 +117,7 @@ const actAsClient = async (leg: Leg): Promise<void> => {
 }
 
 /** Listens for `children/conformance-command.mjs`: a connection says one leg, and gets what went wrong; nothing is well. */
-export const openConformanceClient = async (): Promise<{ readonly port: number } & AsyncDisposable> => {
+export const openConformanceClient = (): Promise<Listening> => {
   const listener = createServer({ allowHalfOpen: true }, async (socket) => {
     const failed = await text(socket)
       .then((leg) => actAsClient(JSON.parse(leg) as Leg))
@@ -126,13 +126,6 @@ export const openConformanceClient = async (): Promise<{ readonly port: number }
         (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error)),
       )
     socket.on('error', () => undefined).end(failed)
-  }).listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  return {
-    port: (listener.address() as AddressInfo).port,
-    async [Symbol.asyncDispose]() {
-      listener.close()
-      await once(listener, 'close')
-    },
-  }
+  })
+  return listening(listener)
 }

@@ -104,3 +104,7 @@ export const modernPipe: TransportRow = {
 export const everyTransport: readonly TransportRow[] = [legacyHttp, legacySse, legacyPipe, modernHttp, modernPipe]
 export const everyLegacyTransport = everyTransport.filter(({ era }) => era === 'legacy')
 export const everyModernTransport = everyTransport.filter(({ era }) => era === 'modern')
+
+/** What a host is offered by now. */
+export const toolNames = async (host: Host): Promise<unknown[]> =>
+  ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)

@@ -4,9 +4,10 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { IncomingMessage, Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
 import type { FakeDownstream } from './fake-downstream.ts'
+import { listening } from './listening.ts'
+import type { Listening } from './listening.ts'
 
 interface Grant {
   readonly client: string
@@ -37,23 +38,22 @@ export class FakeIssuer implements AsyncDisposable {
   refusal: Readonly<Record<string, string>> = { error: 'invalid_request' }
   /** Token requests are answered with this status and nothing else; `silent`: no request is answered at all. */
   away: number | 'silent' | undefined
-  readonly #server: Server
+  readonly #server: Listening
   readonly #options: FakeIssuerOptions
   readonly #codes = new Map<string, { challenge: string; redirect: string; grant: Grant }>()
   readonly #tokens = new Map<string, Grant>()
   /** By every refresh token there was. */
   readonly #refreshable = new Map<string, Grant>()
 
-  private constructor(server: Server, options: FakeIssuerOptions) {
+  private constructor(server: Listening, options: FakeIssuerOptions) {
     this.#server = server
     this.#options = options
-    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    this.url = server.url
   }
 
   static async start(options: FakeIssuerOptions = {}): Promise<FakeIssuer> {
     const server = createServer()
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const issuer = new FakeIssuer(server, options)
+    const issuer = new FakeIssuer(await listening(server), options)
     server.on('request', (request, response) => {
       void bodyOf(request).then((body) => {
         if (issuer.away === 'silent') return
@@ -84,9 +84,8 @@ export class FakeIssuer implements AsyncDisposable {
     for (const grant of this.#tokens.values()) grant.isOver = true
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections()
-    await new Promise((resolve) => this.#server.close(resolve))
+  [Symbol.asyncDispose](): PromiseLike<void> {
+    return this.#server[Symbol.asyncDispose]()
   }
 
   #answer(url: URL, body: string): { status?: number; headers?: Record<string, string>; json?: unknown } {

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { connectModernHttp } from '../support/fakes/http-hosts.ts'
 import type { TestGateway } from '../support/gateway.ts'
+import { listening } from '../support/listening.ts'
 
 test('a host closes an idle connection before the gateway does, as the answer tells it', async () => {
   const server = createServer((request, response) => {
@@ -13,12 +14,11 @@ test('a host closes an idle connection before the gateway does, as the answer te
   })
   server.keepAliveTimeout = 60_000
   const connected = once(server, 'connection') as Promise<[Socket]>
-  await once(server.listen(0, '127.0.0.1'), 'listening')
+  await using opened = await listening(server)
   // Cast: the only member that hosts over HTTP read.
-  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const url = new URL(opened.url)
   await using _host = await connectModernHttp({ url } as TestGateway)
   const [socket] = await connected
   await once(socket.resume(), 'end')
   expect(socket.readableEnded).toBe(true)
-  server.close()
 })

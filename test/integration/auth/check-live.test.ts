@@ -4,13 +4,13 @@
  */
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { RequestListener, Server } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { startAuthorizationServer } from '../../support/authorization-server.ts'
 import { makeCertificates } from '../../support/certificates.ts'
 import { commandLine } from '../../support/cli.ts'
+import { listening } from '../../support/listening.ts'
 
 const configOf = (issuer: string, more = ''): string =>
   `version: 1\nservers: {}\nauth:\n  oauth:\n    issuer: "${issuer}"\n    audience: https://mcp.example.com\n${more}`
@@ -20,15 +20,6 @@ const check = async (config: string) => {
   await using cli = await commandLine({ 'trunkline.yaml': config })
   const { code, stdout, stderr } = await cli.here('check', '--live')
   return { code, lines: stdout.split('\n').filter((line) => line.includes('issuer')), stderr }
-}
-
-const listening = async (server: Server, scheme: string) => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const close = async (): Promise<void> => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  }
-  return { url: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`, [Symbol.asyncDispose]: close }
 }
 
 type Json = Readonly<Record<string, unknown>>
@@ -45,7 +36,7 @@ const issuerWith = async (pages: (url: string) => Readonly<Record<string, Json |
     else if (page === undefined) response.writeHead(404).end()
     else response.end(JSON.stringify(page))
   })
-  const started = await listening(server, 'http')
+  const started = await listening(server)
   own.url = started.url
   return started
 }
@@ -184,7 +175,7 @@ test('a certificate of an authority that is not known here: how to name it', asy
   using certificates = makeCertificates('localhost')
   const options = { key: certificates.text('server.key'), cert: certificates.text('server') }
   const server = createTlsServer(options, (_request, response) => response.end())
-  await using started = await listening(server, 'https')
+  await using started = await listening(server)
   const url = started.url.replace('127.0.0.1', 'localhost')
   expect(await complaint(url)).toMatch(/certificate.*; name the authority of its certificate with NODE_EXTRA_CA_CERTS$/)
 })

@@ -7,10 +7,9 @@ import { Browser } from '../../support/browser.ts'
 import type { Visited } from '../../support/browser.ts'
 import { PER_USER, tokenOf, TWO_TOKENS } from '../../support/credentials.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
-import { modernHttp } from '../../support/fake-host.ts'
+import { modernHttp, toolNames } from '../../support/fake-host.ts'
 import type { Host } from '../../support/fake-host.ts'
 import { FakeIssuer, protect } from '../../support/fake-issuer.ts'
-import type { JsonMap } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 
@@ -51,8 +50,6 @@ const linkFor = async (host: Host): Promise<string> => {
   const { 'sign-in': question } = inputRequests as Record<string, { params: { url: string } }>
   return question!.params.url
 }
-const names = async (host: Host): Promise<unknown[]> =>
-  ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
 /** The form of the page, filled in. */
 const proving = ({ text }: Visited, proof: string | undefined): URLSearchParams =>
   new URLSearchParams({
@@ -84,7 +81,7 @@ describe('a link that another person opens', () => {
     expect(refused.status).toBe(403)
     expect(refused.headers.get('location')).toBeNull()
     expect(stage.issuer.authorizations).toEqual([])
-    for (const host of [stage.ana, stage.bob]) expect(await names(host)).toEqual(['a__sign_in'])
+    for (const host of [stage.ana, stage.bob]) expect(await toolNames(host)).toEqual(['a__sign_in'])
   })
 
   test('T-40 is not helped by a link of that person: the proof for one is not a proof for the other', async () => {
@@ -99,7 +96,7 @@ describe('a link that another person opens', () => {
     // The consent that was given for the one is not taken at the address of the other.
     expect((await browser.step(page.url, proving(own, tokenOf('B')))).status).toBe(403)
     expect(stage.issuer.authorizations).toEqual([])
-    expect(await names(stage.ana)).toEqual(['a__sign_in'])
+    expect(await toolNames(stage.ana)).toEqual(['a__sign_in'])
   })
 })
 
@@ -110,13 +107,13 @@ describe('a link that has been used', () => {
     const browser = new Browser()
     const callback = await callbackOf(browser, link, tokenOf('A'))
     expect((await browser.open(callback)).status).toBe(200)
-    await vi.waitFor(async () => expect(await names(stage.ana)).toEqual(['a__echo']))
+    await vi.waitFor(async () => expect(await toolNames(stage.ana)).toEqual(['a__echo']))
     for (const another of [browser, new Browser()]) {
       expect((await another.open(link)).status).toBe(404)
       expect((await another.open(callback)).status).toBe(400)
     }
     expect(stage.issuer.grants).toEqual(['authorization_code'])
-    expect(await names(stage.bob)).toEqual(['a__sign_in'])
+    expect(await toolNames(stage.bob)).toEqual(['a__sign_in'])
   })
 
   test('T-40 the way back of one person, stolen, binds nothing in the browser of another, and is spent', async () => {
@@ -127,7 +124,7 @@ describe('a link that has been used', () => {
     expect((await bob.open(stolen)).status).toBe(400)
     expect((await ana.open(stolen)).status).toBe(400)
     expect(stage.issuer.exchanges).toEqual([])
-    for (const host of [stage.ana, stage.bob]) expect(await names(host)).toEqual(['a__sign_in'])
+    for (const host of [stage.ana, stage.bob]) expect(await toolNames(host)).toEqual(['a__sign_in'])
   })
 
   test('T-40 the state of one way back with the code of another is refused', async () => {
@@ -138,6 +135,6 @@ describe('a link that has been used', () => {
     // Bob signs his account in under the way of Ana: the code is bound to the verifier of his own way.
     anas.searchParams.set('code', bobs.searchParams.get('code') ?? '')
     expect((await ana.open(anas)).status).toBe(502)
-    expect(await names(stage.ana)).toEqual(['a__sign_in'])
+    expect(await toolNames(stage.ana)).toEqual(['a__sign_in'])
   })
 })

@@ -4,7 +4,6 @@
  */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client'
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -16,6 +15,7 @@ import { oauthOf } from '../../support/credentials.ts'
 import { fake } from '../../support/fake-downstream.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
+import { listening } from '../../support/listening.ts'
 import { SigningIn } from '../../support/signing-in.ts'
 
 const CLIENT = {
@@ -313,12 +313,12 @@ test('metadata: we are the one authorization server that hosts are told of', asy
 
 test('a client metadata document stands for a client: its own URL, its redirect URIs, any port of a loopback address', async () => {
   const server = createServer((request, response) => {
-    const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}${request.url}`
+    const own = `${base}${request.url}`
     const id = request.url === '/other.json' ? 'https://other.test/client.json' : own
     response.end(JSON.stringify({ client_id: id, client_name: 'Documented', redirect_uris: ['http://127.0.0.1/callback'] }))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  await using opened = await listening(server)
+  const base = opened.url
   const page = await new Browser().open(authorizeUrl(`${base}/client.json`))
   expect([page.status, page.text]).toEqual([200, expect.stringContaining('Documented')])
   // The document says where the answer may go, not which program takes it there.
@@ -330,6 +330,4 @@ test('a client metadata document stands for a client: its own URL, its redirect 
   expect(
     (await new Browser().step(authorizeUrl(`${base}/client.json`, { redirect_uri: 'http://127.0.0.1:9/other' }))).status,
   ).toBe(400)
-  server.closeAllConnections()
-  server.close()
 })

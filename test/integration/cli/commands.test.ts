@@ -3,10 +3,10 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
+import { listening } from '../../support/listening.ts'
 import { PROGRAM } from '../../support/program.ts'
 
 const lastJson = (errors: readonly string[]): { error: { exitCode: number; message: string; problems?: { place: string }[] } } =>
@@ -214,27 +214,20 @@ describe('without a running process', () => {
       initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'f', version: '1' } },
       'tools/list': { tools: [{ name: 'secret', inputSchema: { type: 'object' } }] },
     }
-    const server = createServer((request, response) => {
-      request.setEncoding('utf8')
-      let body = ''
-      request.on('data', (chunk: string) => (body += chunk))
-      request.on('end', () => {
-        const { id, method } = (body === '' ? {} : JSON.parse(body)) as { id?: number; method?: string }
-        const result = results[method ?? '']
-        if (method === 'tools/call') response.writeHead(401).end()
-        else if (result === undefined) response.writeHead(request.method === 'POST' ? 202 : 405).end()
-        else response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }))
-      })
-    }).listen(0, '127.0.0.1')
-    await new Promise((resolve) => server.once('listening', resolve))
-    const { port } = server.address() as AddressInfo
+    const server = createServer(async (request, response) => {
+      const body = await text(request)
+      const { id, method } = (body === '' ? {} : JSON.parse(body)) as { id?: number; method?: string }
+      const result = results[method ?? '']
+      if (method === 'tools/call') response.writeHead(401).end()
+      else if (result === undefined) response.writeHead(request.method === 'POST' ? 202 : 405).end()
+      else response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    })
+    await using opened = await listening(server)
     await using cli = await commandLine({
-      'trunkline.yaml': `servers:\n  a: { url: "http://127.0.0.1:${port}/mcp", era: legacy, transport: http }\n`,
+      'trunkline.yaml': `servers:\n  a: { url: "${opened.url}/mcp", era: legacy, transport: http }\n`,
     })
     const { code, errors } = await cli.run(['call', 'a__secret'])
     expect([code, errors]).toEqual([3, [expect.stringContaining('credentials')]])
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
   })
 })
 

@@ -1,12 +1,12 @@
 /** `trunkline doctor`: every finding with its remedy, and what `--fix` repairs. Programs it asks are scripts of the test. */
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { chmodSync, readFileSync, statSync } from 'node:fs'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
+import { listening } from '../../support/listening.ts'
 
 /** A configuration, and programs of the test: name → shell script. */
 const laid = async (yaml: string, programs: Readonly<Record<string, string>> = {}): Promise<Cli> => {
@@ -138,9 +138,8 @@ describe('doctor', () => {
 
   test('ports in use, proxies, authorities, URLs, clocks and secrets that others can read', async () => {
     const server = createServer((_, response) => response.setHeader('Date', 'Thu, 01 Jan 2026 00:00:00 GMT').writeHead(405).end())
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const { port } = server.address() as AddressInfo
+    await using opened = await listening(server)
+    const { port } = opened
     await using cli = await laid(
       [
         `listen: { http: { bind: "127.0.0.1:${port}" } }`,

@@ -1,7 +1,6 @@
 /** The commands that read and write files of hosts, as a person types them. */
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { chmod, chown, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -9,6 +8,7 @@ import { deflateRawSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
+import { listening } from '../../support/listening.ts'
 
 const CURSOR = 'home/.cursor/mcp.json'
 
@@ -407,14 +407,9 @@ const SERVER = {
 
 describe('the registry', () => {
   const registry = async (answer: RequestListener, options = ''): Promise<Cli> => {
-    const server = createServer(answer)
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    const { port } = server.address() as AddressInfo
-    return laid({ 'trunkline.yaml': `registry: { url: "http://127.0.0.1:${port}"${options} }\n` })
+    const server = await listening(createServer(answer))
+    onTestFinished(() => server[Symbol.asyncDispose]())
+    return laid({ 'trunkline.yaml': `registry: { url: "${server.url}"${options} }\n` })
   }
 
   test('a server is added by its name, in the version that is named', async () => {

@@ -1,11 +1,10 @@
 /** A configuration that changes under a gateway that serves: by the file, by SIGHUP, by `trunkline reload`. */
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { describe, expect, test, vi } from 'vitest'
 import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
+import { listening } from '../../support/listening.ts'
 
 const starts = (cli: Cli, log: string): readonly string[] => cli.log(log).filter((line) => line.startsWith('start'))
 const ends = (cli: Cli, log: string): readonly string[] => cli.log(log).filter((line) => line.startsWith('end'))
@@ -121,9 +120,8 @@ describe('a reload', () => {
   })
 
   test('moves the listener, closes the old address, and keeps it where the new one is taken', async () => {
-    const holder = createServer().listen(0, '127.0.0.1')
-    await once(holder, 'listening')
-    const taken = (holder.address() as AddressInfo).port
+    await using holder = await listening(createServer())
+    const taken = holder.port
     await using cli = await commandLine()
     const file = (bind: string): string => `listen: { http: { bind: "${bind}" } }\nreload: { watch: false }\nservers: {}\n`
     await cli.write('trunkline.yaml', file('127.0.0.1:0'))
@@ -147,7 +145,6 @@ describe('a reload', () => {
     expect((await fetch(url!, { method: 'POST', headers, body })).status).toBe(200)
     // The reload does not wait until the old address is closed.
     await vi.waitFor(() => expect(fetch(before)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } }))
-    holder.close()
   })
 })
 

@@ -2,10 +2,10 @@
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
+import { listening } from '../../support/listening.ts'
 
 test('stdio --url serves the server at a URL as it is, with its headers, and writes no state', async () => {
   const seen: IncomingHttpHeaders[] = []
@@ -23,12 +23,10 @@ test('stdio --url serves the server at a URL as it is, with its headers, and wri
       response.setHeader('Content-Type', 'application/json').end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${end}}`)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+  await using opened = await listening(server)
   await using cli = await commandLine({}, { SECRET: 'from-the-environment' })
   const talk = INITIALIZE + message(undefined, 'notifications/initialized') + message(1, 'tools/list')
-  const { code, stdout, stderr } = await cli.run(['stdio', '--url', url, '-H', 'X-Key: ${SECRET}'], talk)
+  const { code, stdout, stderr } = await cli.run(['stdio', '--url', `${opened.url}/mcp`, '-H', 'X-Key: ${SECRET}'], talk)
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('from-the-environment') as string })
   const answers = stdout.trimEnd().split('\n')
   expect(answers.find((line) => line.includes('"id":0'))).toContain('"name":"far"')

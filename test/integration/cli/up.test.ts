@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { lstat, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
+import { listening } from '../../support/listening.ts'
 import { isAlive } from '../../support/pids.ts'
 
 const socketOf = async (cli: Cli): Promise<string> => {
@@ -94,12 +94,10 @@ describe('trunkline up', () => {
   })
 
   test('a port in use ends with 2 and names the port, its holder and --listen', async () => {
-    const holder = createServer().listen(0, '127.0.0.1')
-    await once(holder, 'listening')
-    const { port } = holder.address() as AddressInfo
+    await using holder = await listening(createServer())
+    const { port } = holder
     await using cli = await commandLine({ 'trunkline.yaml': 'servers: {}\n' })
     const { code, stdout, errors } = await cli.run(['--listen', `127.0.0.1:${port}`, '--json'])
-    holder.close()
     expect([code, stdout]).toEqual([2, ''])
     expect(errors.at(-2)).toMatch(new RegExp(`^127\\.0\\.0\\.1:${port} is in use.*--listen HOST:PORT$`))
     if (process.platform === 'linux') expect(errors.at(-2)).toContain(`(pid ${process.pid})`)

@@ -1,12 +1,11 @@
 /** The files, answers and commands of docs/policy.md are run as they are printed; what differs from run to run is compared by its kind. */
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startAuthorizationServer } from '../../support/authorization-server.ts'
 import { commandLine } from '../../support/cli.ts'
 import { oauthOf, staticToken, tokenOf } from '../../support/credentials.ts'
@@ -14,6 +13,7 @@ import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import { legacyHttp } from '../../support/fake-host.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
+import { listening } from '../../support/listening.ts'
 import { PROGRAM } from '../../support/program.ts'
 import { toolsetOf } from '../../support/toolsets.ts'
 import { workspace } from '../../unit/config/workspace.ts'
@@ -118,21 +118,12 @@ test('the commands about a call answer as shown', async () => {
 
 test('the decision service is asked as shown, and its answer decides as the page says', async () => {
   const bodies: unknown[] = []
-  const service = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      bodies.push(JSON.parse(Buffer.concat(chunks).toString()))
-      response.setHeader('content-type', 'application/json').end(blockWith('json', 'ttl_seconds'))
-    })
-  }).listen(0, '127.0.0.1')
-  await once(service, 'listening')
-  onTestFinished(() => {
-    service.closeAllConnections()
-    service.close()
+  const service = createServer(async (request, response) => {
+    bodies.push(await json(request))
+    response.setHeader('content-type', 'application/json').end(blockWith('json', 'ttl_seconds'))
   })
-  const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
-  const { policy } = await loaded('timeout: 500ms', (text) => text.replace('http://127.0.0.1:8181', url))
+  await using opened = await listening(service)
+  const { policy } = await loaded('timeout: 500ms', (text) => text.replace('http://127.0.0.1:8181', opened.url))
   await using gateway = await startGateway({
     servers: { bank: fake.offering('pay') },
     ...(policy !== undefined && { policy: { ...policy, service: policy.service && { ...policy.service, lists: false } } }),

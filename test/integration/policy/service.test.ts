@@ -1,12 +1,11 @@
 /** `policy.service`: a decision point of its own, asked about calls and lists where no rule decides. */
 import { createServer } from 'node:http'
 import type { ServerResponse } from 'node:http'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { DEFAULT_SERVICE } from '../../../src/policy/options.ts'
 import type { PolicyOptions, ServiceOptions } from '../../../src/policy/options.ts'
@@ -18,6 +17,7 @@ import type { JsonMap } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../../support/gateway.ts'
 import { curated } from '../../support/curation.ts'
+import { listening } from '../../support/listening.ts'
 import { TASK, TASKS, taskServer } from '../tasks/task-server.ts'
 
 interface Input {
@@ -32,27 +32,19 @@ type Answering = (input: Input, response: ServerResponse) => unknown
 /** A decision point. `answer` returns `result`, or writes the response itself and returns `undefined`. */
 const startService = async (answer: Answering) => {
   const bodies: string[] = []
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString()
-      bodies.push(body)
-      const result = answer((JSON.parse(body) as { input: Input }).input, response)
-      if (!response.headersSent && result !== WRITTEN)
-        response.setHeader('content-type', 'application/json').end(JSON.stringify(result === undefined ? {} : { result }))
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const server = createServer(async (request, response) => {
+    const body = await text(request)
+    bodies.push(body)
+    const result = answer((JSON.parse(body) as { input: Input }).input, response)
+    if (!response.headersSent && result !== WRITTEN)
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(result === undefined ? {} : { result }))
+  })
+  const opened = await listening(server)
   return {
-    url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/data/trunkline/decision`),
+    ...opened,
+    url: new URL('/v1/data/trunkline/decision', opened.url),
     bodies,
     asked: (): Input[] => bodies.map((body) => (JSON.parse(body) as { input: Input }).input),
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
   }
 }
 const WRITTEN = Symbol('written')

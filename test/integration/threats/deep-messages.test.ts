@@ -4,9 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { serverStatuses } from '../../../src/admin/state/status.ts'
 import { everyFakeKind, fake } from '../../support/fake-downstream.ts'
 import type { FakeSpec } from '../../support/fake-downstream.ts'
-import { legacyHttp, modernHttp } from '../../support/fake-host.ts'
-import type { Host } from '../../support/fake-host.ts'
-import type { JsonMap } from '../../support/fakes/messages.ts'
+import { legacyHttp, modernHttp, toolNames } from '../../support/fake-host.ts'
 import type { Turn } from '../../support/fakes/turn.ts'
 import { startGateway } from '../../support/gateway.ts'
 
@@ -27,8 +25,6 @@ const toolsWith = (member: string, deep: string): string => {
   const schema = member === 'inputSchema' ? '' : '"inputSchema":{"type":"object"},'
   return `{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[${good('before')},{"name":"deep",${schema}"${member}":${deep}},${good('after')}]}`
 }
-const names = async (host: Host): Promise<unknown[]> =>
-  ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
 const server = (kind: FakeSpec['kind'], on: FakeSpec['on']): FakeSpec => fake.of({ ...(kind && { kind }), tools: ['x'], on })
 
 describe.each(everyFakeKind)('T-29 a tool of a %s server whose schema is nested too deep is left out alone', (kind) => {
@@ -36,7 +32,7 @@ describe.each(everyFakeKind)('T-29 a tool of a %s server whose schema is nested 
     const list = answering(toolsWith('inputSchema', deep))
     await using gateway = await startGateway({ servers: { a: server(kind, { 'tools/list': list }) } })
     await using host = await modernHttp.connect(gateway)
-    expect(await names(host)).toEqual(['a__before', 'a__after'])
+    expect(await toolNames(host)).toEqual(['a__before', 'a__after'])
     expect(await host.call('tools/call', { name: 'a__after', arguments: {} })).toHaveProperty('content')
     expect(JSON.stringify(serverStatuses(gateway.running))).toContain('inputSchema exceeds limits.max_schema_depth (128 levels)')
     expect(gateway.running.limits.all).toMatchObject([{ option: 'limits.max_schema_depth', server: 'a' }])
@@ -47,7 +43,7 @@ test.each(['outputSchema', 'annotations', '_meta', 'anything'])('T-29 a deep %s 
   const list = answering(toolsWith(member, `{"a":${arrays(50_000)}}`))
   await using gateway = await startGateway({ servers: { a: server('legacy stdio', { 'tools/list': list }) } })
   await using host = await legacyHttp.connect(gateway)
-  expect(await names(host)).toEqual(['a__before', 'a__after'])
+  expect(await toolNames(host)).toEqual(['a__before', 'a__after'])
   expect(JSON.stringify(serverStatuses(gateway.running))).toContain(`${member} exceeds limits.max_schema_depth`)
 })
 
@@ -73,7 +69,7 @@ test('T-24 T-29 8 million levels in one schema cost that tool', async () => {
   const list = answering(toolsWith('inputSchema', arrays(7_900_000)))
   await using gateway = await startGateway({ servers: { a: server('legacy stdio', { 'tools/list': list }) } })
   await using host = await legacyHttp.connect(gateway)
-  expect(await names(host)).toEqual(['a__before', 'a__after'])
+  expect(await toolNames(host)).toEqual(['a__before', 'a__after'])
 })
 
 describe('T-24 members that are read', () => {

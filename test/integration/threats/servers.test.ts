@@ -1,11 +1,9 @@
 /** What a hostile server, or one host beside another, cannot do (RELIABILITY 3). */
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { everyFakeKind, fake } from '../../support/fake-downstream.ts'
-import { everyTransport, legacyHttp, modernHttp } from '../../support/fake-host.ts'
-import type { Host } from '../../support/fake-host.ts'
+import { everyTransport, legacyHttp, modernHttp, toolNames } from '../../support/fake-host.ts'
 import { connectHttp } from '../../support/fakes/http-hosts.ts'
 import { request } from '../../support/fakes/messages.ts'
 import type { Turn } from '../../support/fakes/turn.ts'
@@ -13,9 +11,8 @@ import type { JsonMap } from '../../support/fakes/messages.ts'
 import { send } from '../../support/fakes/raw-http.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
+import { listening } from '../../support/listening.ts'
 
-const toolNames = async (host: Host): Promise<unknown[]> =>
-  ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
 const textOf = (result: JsonMap): unknown => (result['content'] as JsonMap[])[0]?.['text']
 const linesOf = (gateway: TestGateway, pattern: RegExp) => gateway.log.entries.filter(({ text }) => pattern.test(text))
 
@@ -104,8 +101,8 @@ test('T-28 no reference of a schema is followed, and no pattern of one is compil
     asked.push(incoming.url ?? '')
     response.end('{}')
   })
-  await new Promise<void>((resolve) => canary.listen(0, '127.0.0.1', resolve))
-  const $ref = `http://127.0.0.1:${(canary.address() as AddressInfo).port}/schema`
+  await using opened = await listening(canary)
+  const $ref = `${opened.url}/schema`
   const pattern = '(a+)+$'
   const inputSchema = {
     $schema: $ref,
@@ -122,8 +119,6 @@ test('T-28 no reference of a schema is followed, and no pattern of one is compil
     const args = { b: `${'a'.repeat(50_000)}!` }
     expect(textOf(await host.call('tools/call', { name: 'a__x', arguments: args }))).toBe(JSON.stringify(args))
   }
-  canary.closeAllConnections()
-  await new Promise((resolve) => canary.close(resolve))
   expect(asked).toEqual([])
 })
 

@@ -7,7 +7,7 @@ import { Browser } from '../../support/browser.ts'
 import { PER_USER } from '../../support/credentials.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import type { FakeSpec, Handle } from '../../support/fake-downstream.ts'
-import { legacyHttp, modernHttp, modernPipe } from '../../support/fake-host.ts'
+import { legacyHttp, modernHttp, modernPipe, toolNames } from '../../support/fake-host.ts'
 import type { Host, HostOptions } from '../../support/fake-host.ts'
 import { FakeIssuer, protect } from '../../support/fake-issuer.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
@@ -60,10 +60,8 @@ describe('the state of a sign-in', () => {
     const { 'sign-in': question } = inputRequests as Record<string, { params: { url: string } }>
     await new Browser().signIn(question!.params.url)
   }
-  const names = async (host: Host): Promise<unknown[]> =>
-    ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
   const listed = async (host: Host): Promise<void> => {
-    while (!(await names(host)).includes('a__echo')) await new Promise((resolve) => setTimeout(resolve, 5))
+    while (!(await toolNames(host)).includes('a__echo')) await new Promise((resolve) => setTimeout(resolve, 5))
   }
   /** Calls, and signs in: what the host may bring back once the lists of the server are there. */
   const signedIn = async (host: Host, call: JsonMap): Promise<JsonMap> => {

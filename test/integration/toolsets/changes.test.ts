@@ -2,15 +2,13 @@
 import { describe, expect, test } from 'vitest'
 import type { ToolsetOptions } from '../../../src/catalog/view/toolset.ts'
 import { fake } from '../../support/fake-downstream.ts'
-import { everyLegacyTransport, everyTransport, legacyPipe, modernPipe } from '../../support/fake-host.ts'
-import type { Host, HostOptions } from '../../support/fake-host.ts'
+import { everyLegacyTransport, everyTransport, legacyPipe, modernPipe, toolNames } from '../../support/fake-host.ts'
+import type { HostOptions } from '../../support/fake-host.ts'
 import type { JsonMap, Message } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { identityOf, toolsetOf } from '../../support/toolsets.ts'
 
-const names = async (host: Host): Promise<unknown[]> =>
-  ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
 const isToolsChanged = ({ method }: Message): boolean => method === 'notifications/tools/list_changed'
 const add = (gateway: TestGateway, name: string): void => {
   gateway.fake('a').offers.tools.push({ name, inputSchema: { type: 'object' } })
@@ -30,7 +28,7 @@ describe.each(everyLegacyTransport)('over $name', ({ connect }) => {
     await all.heard.until(isToolsChanged)
     add(gateway, 'in2')
     await some.heard.until(isToolsChanged)
-    expect(await names(some)).toEqual(['a__in1', 'a__in2'])
+    expect(await toolNames(some)).toEqual(['a__in1', 'a__in2'])
     expect(some.heard.entries.filter(isToolsChanged)).toHaveLength(1)
   })
 
@@ -40,7 +38,7 @@ describe.each(everyLegacyTransport)('over $name', ({ connect }) => {
     await using host = await connect(gateway, { toolset: 'some' })
     await reload(gateway, [toolsetOf({ tools: ['a__two'] }, { name: 'some' })])
     await host.heard.until(isToolsChanged)
-    expect(await names(host)).toEqual(['a__two'])
+    expect(await toolNames(host)).toEqual(['a__two'])
     await expect(host.call('tools/call', { name: 'a__one' })).rejects.toMatchObject({ code: -32602 })
   })
 })
@@ -55,7 +53,7 @@ test('a pipe whose toolset is taken away sees nothing any more', async () => {
   await reload(gateway, [])
   await host.heard.until(isToolsChanged)
   gateway.fake('a').updated('file:///r')
-  expect(await names(host)).toEqual([])
+  expect(await toolNames(host)).toEqual([])
   await expect(host.call('tools/call', { name: 'a__one' })).rejects.toMatchObject({ code: -32602 })
   await expect(host.call('resources/read', { uri: 'a+file:///r' })).rejects.toMatchObject({ code: -32002 })
   expect(host.heard.entries.map(({ method }) => method)).not.toContain('notifications/resources/updated')
@@ -69,7 +67,7 @@ test('a list waits only for servers that the toolset could hold', async () => {
     early: true,
   })
   await using host = await modernPipe.connect(gateway, { toolset: 'some' })
-  expect(await names(host)).toEqual(['a__one'])
+  expect(await toolNames(host)).toEqual(['a__one'])
 })
 
 describe.each(everyTransport)('stable over $name', ({ connect }) => {
@@ -81,7 +79,7 @@ describe.each(everyTransport)('stable over $name', ({ connect }) => {
       for (const name of ['cursor', 'ops', 'admin']) {
         const meta = { 'io.modelcontextprotocol/clientInfo': { name, version: '1' } }
         await using host = await connect(gateway, { toolset: 'some', capabilities, meta })
-        seen.add((await names(host)).join())
+        seen.add((await toolNames(host)).join())
       }
     expect([...seen]).toEqual(['a__one'])
   })
@@ -120,7 +118,7 @@ describe('OAuth scopes', () => {
   ])('granted %j, the list is %j, and nothing else can be called', async (scopes, expected) => {
     await using gateway = await start()
     await using host = await modernPipe.connect(gateway, as(...scopes))
-    expect(await names(host)).toEqual(expected)
+    expect(await toolNames(host)).toEqual(expected)
     for (const name of ['a__get', 'a__put', 'b__get', 'c__free']) {
       const called = host.call('tools/call', { name })
       if (expected.includes(name)) expect(await called).toMatchObject({ content: [{ text: 'null' }] })
@@ -142,7 +140,7 @@ describe('OAuth scopes', () => {
   test('a credential without scopes is not limited by any, and one view serves all that differ in what does not matter', async () => {
     await using gateway = await start()
     await using host = await modernPipe.connect(gateway, { identity: identityOf('bob') })
-    expect(await names(host)).toHaveLength(4)
+    expect(await toolNames(host)).toHaveLength(4)
     const { core } = gateway.running.context
     const scopeOf = (...scopes: string[]) => core.scopeFor(identityOf('ana', { scopes }), {})
     expect(scopeOf('mcp:a', 'openid')).toBe(scopeOf('email', 'mcp:connect', 'mcp:a'))
@@ -162,6 +160,6 @@ test('nothing is odd about a toolset before anything is known of the servers', a
   const toolsets = [toolsetOf({ tools: ['a__in*'] }, { name: 'some', confirm: ['a__in*'] })]
   await using gateway = await startGateway({ servers: { a: fake.offering('in1') }, gateway: { toolsets } })
   await using host = await modernPipe.connect(gateway, { toolset: 'some' })
-  expect(await names(host)).toEqual(['a__in1'])
+  expect(await toolNames(host)).toEqual(['a__in1'])
   expect(JSON.stringify(gateway.log.entries)).not.toContain('matches')
 })

@@ -5,7 +5,7 @@ import type { ToolsetOptions } from '../../../src/catalog/view/toolset.ts'
 import { curated } from '../../support/curation.ts'
 import { everyFakeKind, fake } from '../../support/fake-downstream.ts'
 import type { FakeSpec, Handle } from '../../support/fake-downstream.ts'
-import { everyTransport, legacyHttp, modernHttp } from '../../support/fake-host.ts'
+import { everyTransport, legacyHttp, modernHttp, toolNames } from '../../support/fake-host.ts'
 import type { Host } from '../../support/fake-host.ts'
 import { KEY, MODERN, RpcError } from '../../support/fakes/messages.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
@@ -36,10 +36,6 @@ const start = (
 ): Promise<TestGateway> =>
   startGateway({ servers: { a, b: fake.offering('send_mail') }, gateway: { toolsets, ...more.gateway }, ...more })
 
-const namesOf = async (host: Host): Promise<unknown[]> => {
-  const { tools } = await host.call('tools/list')
-  return (tools as JsonMap[]).map(({ name }) => name)
-}
 const textOf = ({ content }: JsonMap): string => (content as { text: string }[])[0]!.text
 const search = async (host: Host, args: JsonMap): Promise<JsonMap[]> => {
   const result = await host.call('tools/call', { name: SEARCH, arguments: args })
@@ -69,7 +65,7 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
     await using gateway = await start()
     await using host = await connect(gateway, toWide)
     await using other = await connect(gateway, { ...toWide, capabilities: { elicitation: { form: {} } } })
-    expect(await namesOf(host)).toEqual([...OWN, 'a__list_machines'])
+    expect(await toolNames(host)).toEqual([...OWN, 'a__list_machines'])
     const tools = async (one: Host): Promise<string> => JSON.stringify((await one.call('tools/list'))['tools'])
     expect(await tools(other)).toBe(await tools(host))
     expect(await tools(host)).toContain('Servers: A, B.')
@@ -287,7 +283,7 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
   test('where everything is listed the three are unknown', async () => {
     await using gateway = await start(A, [WIDE, toolsetOf({}, { name: 'narrow' })])
     await using host = await connect(gateway, { toolset: 'narrow' })
-    expect(await namesOf(host)).toHaveLength(4)
+    expect(await toolNames(host)).toHaveLength(4)
     for (const name of OWN)
       await expect(host.call('tools/call', { name, arguments: { name: 'a__list_machines', query: 'x' } })).rejects.toMatchObject({
         code: -32602,
@@ -301,7 +297,7 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
     await using gateway = await start(A, [auto('fits', 4, 1_000), auto('many', 3, 1_000), auto('long', 4, 10)])
     const listed = async (toolset: string): Promise<unknown[]> => {
       await using host = await connect(gateway, { toolset })
-      return await namesOf(host)
+      return await toolNames(host)
     }
     expect(await listed('fits')).toHaveLength(4)
     expect(await listed('many')).toEqual(OWN)
@@ -370,11 +366,11 @@ test('a tool that comes later is found, and the list of the three does not chang
 test('a list that grows over the budget of auto becomes the three, which is announced', async () => {
   await using gateway = await start(A, [toolsetOf({}, { name: 'wide', discovery: 'auto', budget: { tools: 4, tokens: 1_000 } })])
   await using host = await legacyHttp.connect(gateway, toWide)
-  expect(await namesOf(host)).toHaveLength(4)
+  expect(await toolNames(host)).toHaveLength(4)
   gateway.fake('a').offers.tools.push({ name: 'take_snapshot', inputSchema: { type: 'object' } })
   gateway.fake('a').changed('tools')
   await host.heard.until(({ method }) => method === 'notifications/tools/list_changed')
-  expect(await namesOf(host)).toEqual(OWN)
+  expect(await toolNames(host)).toEqual(OWN)
 })
 
 test('without prefixes a tool that bears the name of one of ours does not take its place', async () => {
@@ -382,7 +378,7 @@ test('without prefixes a tool that bears the name of one of ours does not take i
     gateway: { prefix: 'never', toolsets: [{ ...WIDE, always: ['*'] }] },
   })
   await using host = await legacyHttp.connect(gateway, toWide)
-  expect(await namesOf(host)).toEqual([...OWN, 'x', 'send_mail'])
+  expect(await toolNames(host)).toEqual([...OWN, 'x', 'send_mail'])
   expect(textOf(await callThrough(host, { name: 'x', arguments: { n: 1 } }))).toBe('{"n":1}')
   expect(
     gateway
@@ -395,7 +391,7 @@ test('without prefixes a tool that bears the name of one of ours does not take i
 test('at the path of one server the three know its tools by their own names', async () => {
   await using gateway = await start(A, [{ ...WIDE, name: 'default' }])
   await using host = await legacyHttp.connect(gateway, { path: '/servers/a/mcp' })
-  expect(await namesOf(host)).toEqual([...OWN, 'list_machines'])
+  expect(await toolNames(host)).toEqual([...OWN, 'list_machines'])
   expect((await search(host, { query: 'restart' }))[0]).toMatchObject({ name: 'restart_machine' })
   expect(textOf(await callThrough(host, { name: 'restart_machine', arguments: {} }))).toBe('{}')
 })

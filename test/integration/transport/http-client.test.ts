@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { UndiciClient, unreachable } from '../../../src/transport/http1/client/http-client.ts'
 import type { HttpClient, HttpExchange, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
@@ -12,6 +12,7 @@ import { NetClient } from '../../../src/transport/http1/client/net-client.ts'
 import type { Failure } from '../../../src/wire/message/failure.ts'
 import { rawScripted, scripted } from './scripted.ts'
 import type { Script } from './scripted.ts'
+import { listening } from '../../support/listening.ts'
 
 interface Told {
   readonly calls: string[]
@@ -141,9 +142,9 @@ describe.each([
         void isOver.promise.then(() => socket.destroy())
         socket.write(reply)
       })
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`)
+    })
+    await using opened = await listening(server)
+    const url = new URL('/mcp', opened.url)
     const client = create()
     // More than the kernel takes for a server that does not read.
     const body = [Buffer.alloc(10), Buffer.alloc(20 << 20)]
@@ -151,7 +152,6 @@ describe.each([
     expect(await ask(client, { url }).end).toEqual({ status: 200, text: 'ok' })
     await client.close()
     isOver.resolve()
-    server.close()
   })
 
   test('passes over informational heads', async () => {
@@ -283,14 +283,13 @@ test('on bare sockets a server that answers first, and then reads slowly, is not
     })
     socket.on('error', () => undefined)
     reading.resolve(socket)
-  }).listen(0, '127.0.0.1')
+  })
   const reading = Promise.withResolvers<Socket>()
-  await once(server, 'listening')
+  await using opened = await listening(server)
   const client = new NetClient(new UndiciClient())
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
-    const { port } = server.address() as AddressInfo
-    const url = new URL(`http://127.0.0.1:${port}`)
+    const url = new URL(opened.url)
     await ask(client, { method: 'POST', url, body: [Buffer.alloc(64_000_000), Buffer.from('x')] }).end
     const socket = await reading.promise
     const closed = once(socket, 'close')
@@ -314,7 +313,6 @@ test('on bare sockets a server that answers first, and then reads slowly, is not
   } finally {
     vi.useRealTimers()
     await client.close()
-    server.close()
   }
 })
 

@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
-import type { AddressInfo, Server, Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import type { Channel, ChannelEvents } from '../../../src/transport/channel/channel.ts'
 import type { Envelope } from '../../../src/wire/message/envelope.ts'
 import type { Failure } from '../../../src/wire/message/failure.ts'
+import { listening } from '../../support/listening.ts'
 
 export interface Message {
   readonly jsonrpc: '2.0'
@@ -51,27 +52,14 @@ export const scripted = async (script: Script): Promise<Scripted> => {
       script(one, response)
     })
   })
-  const url = await listen(server)
-  return {
-    url,
-    seen,
-    until: (matches) => eventually(waiting, () => seen.find(matches)),
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
+  return { ...(await listen(server)), seen, until: (matches) => eventually(waiting, () => seen.find(matches)) }
 }
 
 /** A TCP server that calls `answer` with each connection once a whole request (head and `content-length` body) has come. */
 export const rawScripted = async (answer: (socket: Socket, request: string) => void): Promise<{ url: URL } & AsyncDisposable> => {
-  const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => {
-    sockets.add(socket)
     let text = ''
     socket.on('error', () => socket.destroy())
-    socket.on('close', () => sockets.delete(socket))
     socket.on('data', (chunk) => {
       text += chunk.toString()
       const head = text.indexOf('\r\n\r\n')
@@ -82,21 +70,12 @@ export const rawScripted = async (answer: (socket: Socket, request: string) => v
       answer(socket, request)
     })
   })
-  const url = await listen(server)
-  return {
-    url,
-    [Symbol.asyncDispose]: async () => {
-      for (const socket of sockets) socket.destroy()
-      server.close()
-      await once(server, 'close')
-    },
-  }
+  return listen(server)
 }
 
-const listen = async (server: Server): Promise<URL> => {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`)
+const listen = async (server: Server): Promise<{ url: URL } & AsyncDisposable> => {
+  const opened = await listening(server)
+  return { ...opened, url: new URL('/mcp', opened.url) }
 }
 
 const eventually = async <T>(waiting: Set<() => void>, find: () => T | undefined): Promise<T> => {

@@ -118,8 +118,8 @@ describe('the endpoint', () => {
     await expect(link.opened).resolves.toBeUndefined()
   })
 
-  test.each<[string, Script, object]>([
-    ['does not come in time', (_seen, response) => void sse(response, ': hi\n\n'), { kind: 'timeout', executed: 'no' }],
+  test.each<[string, Script, object, number?]>([
+    ['does not come in time', (_seen, response) => void sse(response, ': hi\n\n'), { kind: 'timeout', executed: 'no' }, 100],
     ['is not before the first message', (_seen, response) => void sse(response, `data: ${result(1)}\n\n`), { kind: 'protocol' }],
     ['does not come before the end', (_seen, response) => void sse(response).end(), { kind: 'lost' }],
     ['is no event', (_seen, response) => json(response, 200, '{}'), { kind: 'bad_response' }],
@@ -130,9 +130,9 @@ describe('the endpoint', () => {
       (_seen, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
       { kind: 'bad_response' },
     ],
-  ])('B216 opening fails if it %s', async (_what, script, expected) => {
+  ])('B216 opening fails if it %s', async (_what, script, expected, endpointTimeoutMs = 30_000) => {
     await using server = await scripted(script)
-    await using link = channelTo(server.url, { endpointTimeoutMs: 100 })
+    await using link = channelTo(server.url, { endpointTimeoutMs })
     await expect(link.opened).rejects.toMatchObject(expected)
   })
 })

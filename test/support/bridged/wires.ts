@@ -3,11 +3,9 @@
  * scenario sees must not depend on which.
  */
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import { createServer as createTcp } from 'node:net'
-import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import type { Readable, Writable } from 'node:stream'
@@ -23,6 +21,7 @@ import { LOCAL } from '../../../src/auth/identity.ts'
 import { startGateway } from '../gateway.ts'
 import { fake } from '../fake-downstream.ts'
 import type { FakeDownstream } from '../fake-downstream.ts'
+import { listening } from '../listening.ts'
 import { Journal } from '../fakes/journal.ts'
 import type { JsonMap } from '../fakes/messages.ts'
 import { watchStream } from '../hosts/stream-watch.ts'
@@ -133,7 +132,7 @@ class Stand implements Stage {
   /** Where it listens, over HTTP. */
   async overHttp(kind: 'http' | 'sse'): Promise<string> {
     const server = createServer(kind === 'sse' ? sseListener((transport) => this.#sdk1().connect(transport)) : this.#listener())
-    return `http://127.0.0.1:${await listen(server, this.opened)}/${kind === 'sse' ? 'sse' : 'mcp'}`
+    return `${this.opened.use(await listening(server)).url}/${kind === 'sse' ? 'sse' : 'mcp'}`
   }
 
   #listener(): RequestListener {
@@ -159,38 +158,20 @@ class Stand implements Stage {
   }
 
   /** The port of a server that a child process pipes its stdin and stdout to. */
-  overSockets(): Promise<number> {
-    return listen(
-      createTcp((socket) => {
-        socket.on('error', () => undefined)
-        // A process that was started last may connect when all is over.
-        if (this.opened.disposed) socket.destroy()
-        else this.onStreams(socket, socket)
-      }),
-      this.opened,
-    )
+  async overSockets(): Promise<number> {
+    const server = createTcp((socket) => {
+      socket.on('error', () => undefined)
+      // A process that was started last may connect when all is over.
+      if (this.opened.disposed) socket.destroy()
+      else this.onStreams(socket, socket)
+    })
+    return this.opened.use(await listening(server)).port
   }
 }
 
 /** The SDK's types of requests are stricter than Node's. */
 const served = (fetch: (request: Request) => Promise<Response>): RequestListener =>
   toNodeHandler({ fetch }) as unknown as RequestListener
-
-const listen = async (server: NetServer, opened: AsyncDisposableStack): Promise<number> => {
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  opened.defer(async () => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-    await once(server, 'close')
-  })
-  return (server.address() as AddressInfo).port
-}
 
 /** Where a client goes. */
 type Target = { readonly url: string } | { readonly input: Duplex; readonly output: Duplex }

@@ -1,20 +1,16 @@
 /** One address with a program of each era behind it: what reaches which is told by the first bytes, as a server of both eras tells it. */
-import { once } from 'node:events'
 import { createServer as createHttpServer, request as httpRequest } from 'node:http'
 import { connect, createServer as createTcpServer } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
+import { listening } from '../listening.ts'
+import type { Listening } from '../listening.ts'
 
 export interface Ports {
   readonly legacy: number
   readonly modern: number
 }
 
-interface DualFront extends AsyncDisposable {
-  readonly port: number
-}
-
 /** Modern requests say so in a header. */
-export const openHttpFront = async (ports: Ports): Promise<DualFront> => {
+export const openHttpFront = async (ports: Ports): Promise<Listening> => {
   const server = createHttpServer((from, to) => {
     const port = from.headers['mcp-method'] === undefined ? ports.legacy : ports.modern
     const { method, url, headers } = from
@@ -27,26 +23,12 @@ export const openHttpFront = async (ports: Ports): Promise<DualFront> => {
     on.on('error', () => to.destroy())
     to.on('close', () => on.destroy())
     from.pipe(on)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    [Symbol.asyncDispose]: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    },
-  }
+  })
+  return listening(server)
 }
 
 /** A process whose first message is `initialize` is legacy; before that line comes the one with its id. */
-export const openPipeFront = async (ports: Ports): Promise<DualFront> => {
-  const sockets = new Set<Socket>()
-  const keep = (socket: Socket): Socket => {
-    sockets.add(socket)
-    return socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
-  }
+export const openPipeFront = async (ports: Ports): Promise<Listening> => {
   const server = createTcpServer((from) => {
     let head = ''
     const onData = (chunk: Buffer): void => {
@@ -55,23 +37,14 @@ export const openPipeFront = async (ports: Ports): Promise<DualFront> => {
       if (head.split('\n').length < 3) return
       from.off('data', onData)
       from.pause()
-      const on = keep(connect(first.includes('"initialize"') ? ports.legacy : ports.modern, '127.0.0.1'))
-      on.on('close', () => from.destroy())
+      const on = connect(first.includes('"initialize"') ? ports.legacy : ports.modern, '127.0.0.1')
+      on.on('error', () => undefined).on('close', () => from.destroy())
       from.on('close', () => on.destroy())
       on.write(head)
       from.pipe(on)
       on.pipe(from)
     }
-    keep(from).on('data', onData)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    [Symbol.asyncDispose]: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
-  }
+    from.on('error', () => undefined).on('data', onData)
+  })
+  return listening(server)
 }

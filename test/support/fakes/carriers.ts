@@ -1,11 +1,10 @@
 /** The ways in to a fake server: a child's pipes, Streamable HTTP of either era, HTTP+SSE. They carry text and decide nothing. */
-import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
-import type { AddressInfo, Server, Socket } from 'node:net'
 import { FakeConnection } from './connection.ts'
 import type { TurnCarrier } from './turn.ts'
+import { listening } from '../listening.ts'
 
 type Era = 'legacy' | 'modern'
 
@@ -30,9 +29,7 @@ export interface Carrier extends AsyncDisposable {
 
 /** Children connect here (`children/relay.mjs`): one TCP connection is one process. */
 export const openPipes = async (era: Era, arrivals: Arrivals): Promise<Carrier> => {
-  const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => {
-    sockets.add(socket)
     const frame = (letter: string, content: string | Buffer): void => {
       const bytes = Buffer.from(content)
       const head = Buffer.alloc(5)
@@ -45,10 +42,7 @@ export const openPipes = async (era: Era, arrivals: Arrivals): Promise<Carrier> 
     const rest: Buffer[] = []
     let isIntroduced = false
     socket.on('error', () => socket.destroy())
-    socket.on('close', () => {
-      sockets.delete(socket)
-      connection.ended()
-    })
+    socket.on('close', () => connection.ended())
     socket.on('data', (chunk) => {
       let from = 0
       for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, from)) {
@@ -68,7 +62,7 @@ export const openPipes = async (era: Era, arrivals: Arrivals): Promise<Carrier> 
       if (from < chunk.length) rest.push(chunk.subarray(from))
     })
   })
-  return listening(server, () => sockets.forEach((socket) => socket.destroy()))
+  return listening(server)
 }
 
 interface HttpSession {
@@ -130,7 +124,7 @@ export const openHttp = async (era: Era, arrivals: Arrivals): Promise<Carrier> =
       arrivals.text(body, connection, request.headers, answering(response, session), response)
     })
   })
-  return listening(server, () => server.closeAllConnections())
+  return listening(server)
 }
 
 const openStream = (response: ServerResponse, headers: Record<string, string> = {}): void => {
@@ -186,7 +180,7 @@ export const openSse = async (arrivals: Arrivals): Promise<Carrier> => {
       arrivals.text(body, known.connection, request.headers, { say: known.say, finish })
     })
   })
-  return listening(server, () => server.closeAllConnections())
+  return listening(server)
 }
 
 const event = (text: string): string => `data: ${text}\n\n`
@@ -197,18 +191,4 @@ const whenRead = (request: IncomingMessage, take: (body: string) => unknown): vo
   request.on('data', (chunk: Buffer) => chunks.push(chunk))
   request.on('end', () => take(Buffer.concat(chunks).toString()))
   request.on('error', () => undefined)
-}
-
-const listening = async (server: Server, cut: () => void): Promise<Carrier> => {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    [Symbol.asyncDispose]: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      cut()
-      await closed
-    },
-  }
 }

@@ -2,8 +2,9 @@
 import { createServer, request as send } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { Journal } from './journal.ts'
+import { listening } from '../listening.ts'
 
 export interface Proxied {
   readonly method: string
@@ -21,7 +22,6 @@ export interface HttpProxy extends AsyncDisposable {
 /** `password`: `user:password`, without which it answers 407; `isSilent`: it never answers a CONNECT. */
 export const openHttpProxy = async (options: { password?: string; isSilent?: boolean } = {}): Promise<HttpProxy> => {
   const seen = new Journal<Proxied>()
-  const sockets = new Set<Socket>()
   const expected = options.password && `Basic ${Buffer.from(options.password).toString('base64')}`
   const isAdmitted = ({ method = '', url = '', headers }: IncomingMessage): boolean => {
     const authorization = headers['proxy-authorization']
@@ -40,11 +40,7 @@ export const openHttpProxy = async (options: { password?: string; isSilent?: boo
     response.on('close', () => onward.destroy())
     request.pipe(onward)
   })
-  server.on('connection', (socket) => {
-    sockets.add(socket)
-    socket.on('error', () => undefined)
-    socket.on('close', () => sockets.delete(socket))
-  })
+  server.on('connection', (socket) => void socket.on('error', () => undefined))
   server.on('connect', (request: IncomingMessage, client: Socket, early: Buffer) => {
     if (!isAdmitted(request)) return void client.end('HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n')
     if (options.isSilent === true) return
@@ -53,20 +49,9 @@ export const openHttpProxy = async (options: { password?: string; isSilent?: boo
       onward.write(early)
       onward.pipe(client).pipe(onward)
     })
-    sockets.add(onward)
     onward.on('error', () => client.destroy())
     client.on('close', () => onward.destroy())
     onward.on('close', () => client.destroy())
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return {
-    url: `http://127.0.0.1:${port}`,
-    port,
-    seen,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
+  return { ...(await listening(server)), seen }
 }

@@ -1,7 +1,6 @@
 /** What an authorization server is asked, how often, and where it may send us (BRIDGING 6.2.9; T-07, T-09). */
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { AnswerTimeout, SafeFetch } from '../../../src/auth/oauth/safe-fetch.ts'
@@ -9,6 +8,7 @@ import type { Fetch, FetchRequest } from '../../../src/auth/oauth/safe-fetch.ts'
 import { Issuer, IssuerUnreachable } from '../../../src/auth/inbound/issuer.ts'
 import { ResourceServer } from '../../../src/auth/inbound/resource-server.ts'
 import { oauthOf } from '../../support/credentials.ts'
+import { listening } from '../../support/listening.ts'
 import type { ResourceServerOptions } from '../../../src/auth/inbound/inbound-options.ts'
 
 const ISSUER = 'https://idp.test/realm'
@@ -23,18 +23,13 @@ const tokenBy = ({ id, privateKey }: Key, claims: object = {}): Promise<string> 
     .sign(privateKey)
 
 /** An authorization server on a socket. */
-const listening = async (answer: (request: { readonly url: string }) => object | undefined) => {
+const answering = (answer: (request: { readonly url: string }) => object | undefined) => {
   const server = createServer((request, response) => {
     const found = answer({ url: request.url ?? '' })
     if (found === undefined) response.writeHead(404).end()
     else response.end(JSON.stringify(found))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const close = async (): Promise<void> => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  }
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, [Symbol.asyncDispose]: close }
+  return listening(server)
 }
 
 /** A resource server whose authorization server is a function, and whose time stands still. */
@@ -389,7 +384,7 @@ describe('introspection', () => {
   })
   test('T-22 an answer with 10,000 groups is read, and all of them can choose toolsets; one above 256 KiB is not', async () => {
     const groups = (count: number) => Array.from({ length: count }, (_, at) => `team-${at}`)
-    await using issuer = await listening(({ url }) => (url === '/look' ? { ...active, groups: groups(10_000) } : undefined))
+    await using issuer = await answering(({ url }) => (url === '/look' ? { ...active, groups: groups(10_000) } : undefined))
     const ask = async (endpoint: string) => {
       await using safe = new SafeFetch()
       const { oauth } = oauthOf({ issuer: ISSUER }, AUDIENCE, { introspection: { ...introspection, endpoint } })
@@ -398,7 +393,7 @@ describe('introspection', () => {
       return await new ResourceServer(oauth!, [rule], safe.fetch, clock).verify('opaque')
     }
     expect(await ask(`${issuer.url}/look`)).toMatchObject({ identity: { toolsets: ['build'] } })
-    await using larger = await listening(() => ({ ...active, groups: groups(100_000) }))
+    await using larger = await answering(() => ({ ...active, groups: groups(100_000) }))
     await expect(ask(`${larger.url}/look`)).rejects.toThrow('more than 262144 bytes')
   })
   test('nothing is said about a token where nobody answers', async () => {

@@ -1,13 +1,12 @@
 /** One server of a registry: how it is asked for, and which answers are refused. */
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { InstallError } from '../../../src/install/inputs.ts'
 import { fetchServer } from '../../../src/install/registry.ts'
 import type { ServerJson } from '../../../src/install/server-json.ts'
 import { NO_PROXIES } from '../../../src/transport/http1/client/proxy-rules.ts'
 import { freePort } from '../../support/free-port.ts'
+import { listening } from '../../support/listening.ts'
 
 const SERVER = { name: 'io.example/server', description: 'x' }
 
@@ -17,13 +16,10 @@ const registryThat = async (status: number, body: string) => {
   const server = createServer((request, response) => {
     asked.push(request.url)
     response.writeHead(status, { 'content-type': 'application/json' }).end(body)
-  }).listen(0, '127.0.0.1')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  await once(server, 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const opened = await listening(server)
+  onTestFinished(() => opened[Symbol.asyncDispose]())
+  const { url } = opened
   return { asked, url, fetch: (name: string) => fetchFrom(url, name) }
 }
 const fetchFrom = (url: string, name: string): Promise<ServerJson> =>

@@ -2,13 +2,13 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Forwarder } from '../../../src/replicas/forwarding.ts'
 import type { Peer } from '../../../src/replicas/forwarding.ts'
 import { JOIN_BELOW_BYTES } from '../../../src/transport/http1/server/request/http-request.ts'
 import type { HttpRequest } from '../../../src/transport/http1/server/request/http-request.ts'
 import { freePort } from '../../support/free-port.ts'
+import { listening } from '../../support/listening.ts'
 
 const forwarder = new Forwarder()
 afterEach(() => forwarder.close())
@@ -17,13 +17,9 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
 /** A process that answers so, and the URL of its replica. */
 const peerThat = async (answer: Answer): Promise<string> => {
-  const server = createServer({ keepAliveTimeout: 60_000 }, answer).listen(0, '127.0.0.1')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  await once(server, 'listening')
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/prefix`
+  const server = await listening(createServer({ keepAliveTimeout: 60_000 }, answer))
+  onTestFinished(() => server[Symbol.asyncDispose]())
+  return `${server.url}/prefix`
 }
 
 /** A host's request, and what its host gets. */

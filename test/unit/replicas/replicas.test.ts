@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { Seal } from '../../../src/auth/seal.ts'
 import { formatHome, homeOf } from '../../../src/replicas/home.ts'
@@ -13,6 +12,7 @@ import type { HttpRequest } from '../../../src/transport/http1/server/request/ht
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { StoreDown } from '../../../src/store/store.ts'
 import { freePort } from '../../support/free-port.ts'
+import { listening } from '../../support/listening.ts'
 
 const quiet = { info: () => undefined, warn: () => undefined }
 const SESSION = 'of-a-host'
@@ -140,9 +140,8 @@ test("F-28 while the store is young a session that is not here is nobody's, thou
 test('F-28 a replica is watched for as long as a request waits for it, and no longer', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   // Another process at the address: without its mark its answer is not relayed.
-  const peer = createServer().listen(0, '127.0.0.1')
-  onTestFinished(() => void peer.close())
-  await once(peer, 'listening')
+  const peer = createServer()
+  await using opened = await listening(peer)
   const replicas = new Replicas({
     self: await lostHome('self'),
     seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
@@ -152,7 +151,7 @@ test('F-28 a replica is watched for as long as a request waits for it, and no lo
   })
   open.push(replicas)
   const request = { method: 'POST', path: '/mcp', query: 'a=1', client: '', headers: () => ({}), onDisconnect: () => undefined }
-  const to = { instance: 'peer', url: `http://127.0.0.1:${(peer.address() as AddressInfo).port}` }
+  const to = { instance: 'peer', url: opened.url }
   const arrived = once(peer, 'request') as Promise<[{ url: string }, { end(): void }]>
   // Cast: what passing on needs of a request.
   const passed = replicas.forward(request as unknown as HttpRequest, Buffer.from('{}'), to)
@@ -182,10 +181,10 @@ const startPeer = async (isMarked: boolean) => {
     if (peer.replicas.receives(given as unknown as HttpRequest)) return
     peer.served++
     response.writeHead(404, peer.isMarked ? headers : {}).end()
-  }).listen(0, '127.0.0.1')
-  onTestFinished(() => void server.close())
-  await once(server, 'listening')
-  const self = { instance: 'peer', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  })
+  const opened = await listening(server)
+  onTestFinished(() => opened[Symbol.asyncDispose]())
+  const self = { instance: 'peer', url: opened.url }
   const warnings: unknown[][] = []
   const log = { ...quiet, warn: (...said: unknown[]) => void warnings.push(said) }
   const peer = {

@@ -1,9 +1,8 @@
 /** Exports to a collector over HTTP: where they go, and that those that fail are reported. */
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { loadExporters } from '../../../src/tracing/exporters.ts'
+import { listening } from '../../support/listening.ts'
 
 /** A collector that answers with this status, and what it was sent. */
 const collectorThat = async (status: number) => {
@@ -11,13 +10,10 @@ const collectorThat = async (status: number) => {
   const server = createServer((request, response) => {
     got.push([request.url, request.headers['x-key']])
     response.writeHead(status).end()
-  }).listen(0, '127.0.0.1')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  await once(server, 'listening')
-  return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  const opened = await listening(server)
+  onTestFinished(() => opened[Symbol.asyncDispose]())
+  return { got, url: opened.url }
 }
 
 test.each([

@@ -1,6 +1,6 @@
 /** Where the browser comes back to its host: a listener on a loopback address, on a port that the system chooses. */
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listening } from '../../../support/listening.ts'
 
 export interface Callback extends AsyncDisposable {
   readonly redirect: string
@@ -15,11 +15,6 @@ export const awaitCode = async (): Promise<Callback> => {
     if (url.pathname === '/callback') returned.resolve(url)
     response.end('back at the host')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const close = async (): Promise<void> => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  }
-  const redirect = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`
-  return { redirect, returned: returned.promise, [Symbol.asyncDispose]: close }
+  const opened = await listening(server)
+  return { ...opened, redirect: `${opened.url}/callback`, returned: returned.promise }
 }

@@ -1,10 +1,10 @@
 /** What a stranger's URL may make us reach (T-09, B249). */
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { AnswerTimeout, SafeFetch } from '../../../../src/auth/oauth/safe-fetch.ts'
 import type { Lookup } from '../../../../src/auth/oauth/safe-fetch.ts'
+import { listening } from '../../../support/listening.ts'
 
 /** A resolver that answers what it is told to, one answer after the other, and counts. */
 const resolver = (...answers: readonly (readonly string[])[]) => {
@@ -25,13 +25,7 @@ const serve = async (handle: RequestListener) => {
     seen.push(request.url ?? '')
     handle(request, response)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const close = async (): Promise<void> => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  }
-  const { port } = server.address() as AddressInfo
-  return { port, url: `http://127.0.0.1:${port}`, seen, [Symbol.asyncDispose]: close }
+  return { ...(await listening(server)), seen }
 }
 
 describe('T-09 B249 of a remote server', () => {
