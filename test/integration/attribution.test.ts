@@ -57,7 +57,10 @@ describe.each(['legacy stdio', 'legacy sse'] as const)('a %s server', (kind) => 
   })
 
   test('B262 opens no more links for one principal than limits.links', async () => {
-    await using gateway = await startGateway({ servers: { a: asking() }, options: { a: { limits: { maxLinks: 1 } } } })
+    await using gateway = await startGateway({
+      servers: { a: asking() },
+      options: { a: { limits: { maxLinks: 1, maxQueued: 0 } } },
+    })
     await using host = await modernHttp.connect(gateway, able)
     await call(host, 'one')
     expect(await call(host, 'two')).toMatchObject({
@@ -66,6 +69,19 @@ describe.each(['legacy stdio', 'legacy sse'] as const)('a %s server', (kind) => 
       _meta: { 'dev.trunkline/gateway': { kind: 'overloaded', executed: 'no', retryable: true } },
     })
     expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
+  })
+
+  test('B262 at limits.links the calls of a host that can be asked wait for each other, and all are answered', async () => {
+    const answered = fake.of({
+      kind,
+      tools: ['x'],
+      on: { 'tools/call': (turn) => ({ content: [{ type: 'text', text: nameOf(turn) }] }) },
+    })
+    await using gateway = await startGateway({ servers: { a: answered }, options: { a: { limits: { maxLinks: 2 } } } })
+    await using host = await modernHttp.connect(gateway, able)
+    const names = Array.from({ length: 50 }, (_, at) => `call ${at}`)
+    const results = await Promise.all(names.map((of) => call(host, of)))
+    expect(results).toMatchObject(names.map((text) => ({ content: [{ text }] })))
   })
 
   describe.each(everyLegacyTransport)('before a host on $name', ({ connect }) => {

@@ -371,7 +371,7 @@ const DRIVES: Readonly<Record<string, Drive>> = {
   'servers.limits.links': async () => {
     const setup = {
       servers: { a: server({ 'tools/call': held }, { kind: 'legacy stdio' }) },
-      options: { a: { limits: { maxLinks: 1 } } },
+      options: { a: { limits: { maxLinks: 1, maxQueued: 0 } } },
     }
     await using gateway = await startGateway(setup)
     await using host = await modernHttp.connect(gateway, { capabilities: { roots: {} } })

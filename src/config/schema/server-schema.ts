@@ -41,7 +41,7 @@ export const timeoutsSchema = z.strictObject({
 
 export const serverLimitsSchema = z.strictObject({
   concurrency: L.count('maxConcurrent', 'Calls at one time.'),
-  queue: L.count('maxQueued', 'Calls that wait for a free slot, for 10 s at most.', 0),
+  queue: L.count('maxQueued', 'Calls that wait for a free slot or connection, for 10 s at most.', 0),
   rate: L.of('rate', rate, 'Calls of all callers together; more are refused with `rate_limited`.'),
   log_messages: L.of(
     'maxLogMessages',

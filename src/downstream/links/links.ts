@@ -14,6 +14,7 @@ import { levelFor, linkKeyOf, ownerOf } from '../link-owner.ts'
 import type { LinkKey, LinkOwner, OwnedLink } from '../link-owner.ts'
 import type { ServerOptions, Sharing } from '../options.ts'
 import { isForgotten } from '../pacing/retries.ts'
+import { overloaded, WaitingCalls } from '../pacing/waiting-calls.ts'
 
 interface PooledLink {
   readonly owner: LinkOwner
@@ -66,6 +67,8 @@ export class Links implements Sweepable {
   readonly #active = new Map<string, PooledLink>()
   readonly #bySession = new Map<HostSession, SessionLinks>()
   readonly #tasks: LinkTaskTable
+  /** Calls for which no further link may be opened, and that need one of their own. */
+  readonly #waiting = new WaitingCalls('link', 'limits.links')
   #serial = 0
   /** The key for the last caller without a session. */
   #cachedKey: CachedKey | undefined
@@ -120,9 +123,8 @@ export class Links implements Sweepable {
   async lease(call: Call, use: Use): Promise<Outcome> {
     // Cancelled while the server was starting: no link is opened for it.
     if (call.signal.aborted) throw new Failure('cancelled', 'cancelled before it was sent', { executed: 'no' })
-    const pooled = this.#pooledOfTask(call) ?? this.#pooledFor(call.caller)
+    const pooled = this.#taken(call) ?? (await this.#waited(call))
     const { owner } = pooled
-    pooled.leases++
     try {
       const link = pooled.opened ?? (await awaited(pooled, call))
       const outcome = await use(call, link, levelFor(owner, call.logLevel))
@@ -139,12 +141,15 @@ export class Links implements Sweepable {
       pooled.leases--
       pooled.idleSinceMs = this.#environment.nowMs()
       if (owner.isolation === 'call' || this.#isRetired(pooled)) this.#retire(pooled)
+      this.#waiting.admit()
     }
   }
 
   /** The link for calls of this caller. Rejects if it cannot be opened. */
   async opened(caller: Caller): Promise<Link> {
-    return this.#pooledFor(caller).link
+    const pooled = this.#pooledFor(caller)
+    if (pooled === undefined) throw overloaded(this.#reached(), 'limits.links')
+    return pooled.link
   }
 
   /** A server reported the end of a task; `owner`: of the link of this report. */
@@ -170,10 +175,28 @@ export class Links implements Sweepable {
   /** Closes all links. No link is opened afterwards. */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#waiting.admit()
     // A session may outlive this server. It must no longer refer to these links.
     for (const { unsubscribe } of this.#bySession.values()) unsubscribe()
     this.#bySession.clear()
     await Promise.all([...this.#all.values()].map((pooled) => this.#close(pooled)))
+  }
+
+  /** The link for this call, which counts as a user of it. */
+  #taken(call: Call): PooledLink | undefined {
+    const pooled = this.#pooledOfTask(call) ?? this.#pooledFor(call.caller)
+    if (pooled !== undefined) pooled.leases++
+    return pooled
+  }
+
+  #waited(call: Call): Promise<PooledLink> {
+    const { maxQueued } = this.#options.limits
+    if (this.#waiting.size >= maxQueued) throw overloaded(`${this.#reached()}, and limits.queue (${maxQueued})`, 'limits.links')
+    return this.#waiting.wait(call.signal, () => this.#taken(call))
+  }
+
+  #reached(): string {
+    return `limits.links (${this.#options.limits.maxLinks}) reached`
   }
 
   #pooledOfTask(call: Call): PooledLink | undefined {
@@ -181,8 +204,11 @@ export class Links implements Sweepable {
     return owner && this.#all.get(owner)
   }
 
-  /** The link of the caller. A modern host that accepts server requests gets an unused link of its key if the server shares one channel. */
-  #pooledFor(caller: Caller): PooledLink {
+  /**
+   * The link of the caller. A modern host that accepts server requests gets an unused link of its key if the server shares one channel.
+   * `undefined`: `limits.links` is reached, and all are in use.
+   */
+  #pooledFor(caller: Caller): PooledLink | undefined {
     const { session } = caller
     const { sharing } = this.#options
     const own = session && this.#pooledOfSession(session, caller, sharing)
@@ -200,6 +226,7 @@ export class Links implements Sweepable {
       }
       const pooled =
         existing ?? (quarantined !== undefined && this.#isFull(wanted) ? quarantined : this.#open({ ...wanted, key }))
+      if (pooled === undefined) return undefined
       if (caller.principal !== pooled.owner.principal) pooled.owner.isMixed = true
       if (session !== undefined) this.#join(pooled, session, caller)
       return pooled
@@ -250,16 +277,10 @@ export class Links implements Sweepable {
     if (longest !== undefined) this.#retire(longest)
   }
 
-  #open(wanted: LinkKey): PooledLink {
+  #open(wanted: LinkKey): PooledLink | undefined {
     if (this.#isClosed) throw new Failure('shutting_down', 'the server is being stopped', { executed: 'no' })
-    const { maxLinks } = this.#options.limits
     if (this.#isFull(wanted)) this.#evictIdle(wanted)
-    if (this.#isFull(wanted))
-      throw new Failure('overloaded', `limits.links (${maxLinks}) reached`, {
-        executed: 'no',
-        retryable: true,
-        limit: 'limits.links',
-      })
+    if (this.#isFull(wanted)) return undefined
     const owner = ownerOf(wanted)
     const link = this.#environment.open(owner)
     const pooled: PooledLink = {
@@ -333,6 +354,7 @@ export class Links implements Sweepable {
     if (this.#all.delete(pooled.owner)) this.#environment.closed(pooled.owner)
     this.#tasks.removeOf(pooled.owner)
     this.#remove(pooled)
+    this.#waiting.admit()
   }
 
   async #close(pooled: PooledLink): Promise<void> {

@@ -17,7 +17,7 @@ interface Opened {
   readonly close: ReturnType<typeof vi.fn>
 }
 
-const makeLinks = (sharing: Sharing, isShared = false) => {
+const makeLinks = (sharing: Sharing, isShared = false, limits = DEFAULT_LIMITS) => {
   const opened: Opened[] = []
   const clock = { nowMs: 0 }
   const sessionSeen = vi.fn()
@@ -31,7 +31,7 @@ const makeLinks = (sharing: Sharing, isShared = false) => {
     url: undefined,
     sharing,
     timeouts: DEFAULT_TIMEOUTS,
-    limits: DEFAULT_LIMITS,
+    limits,
   }
   const links = new Links(options, {
     open: async (owner) => {
@@ -126,14 +126,76 @@ test('B262 at limits.links the link that was idle longest is closed for a caller
     1,
     ...Array<number>(DEFAULT_LIMITS.maxLinks - 1).fill(0),
   ])
-  // None is idle now.
-  const { promise: released, resolve: release } = Promise.withResolvers<undefined>()
-  const busy = said
-    .flatMap((_, at) => (at === 1 ? [] : [at]))
-    .map((at) => world.links.lease(callOf(at), () => released.then(() => done)))
-  await expect(run(world, callOf(1))).rejects.toMatchObject({ kind: 'overloaded', facts: { limit: 'limits.links' } })
-  release(undefined)
-  await Promise.all(busy)
+})
+
+describe('B262 at limits.links, with all links in use,', () => {
+  const asking = (principal = 'P'): Call => call(principal, undefined, 'tools/call', 'x', { roots: {} })
+  /** As many calls as there may be links; `ends` ends one of them. */
+  const inUse = (limits = DEFAULT_LIMITS) => {
+    const world = makeLinks('principal', true, limits)
+    const held = Array.from({ length: DEFAULT_LIMITS.maxLinks }, () => Promise.withResolvers<Outcome>())
+    const busy = held.map(({ promise }) => world.links.lease(asking(), () => promise))
+    return { ...world, held, end: () => (held.forEach(({ resolve }) => resolve(done)), Promise.all(busy)) }
+  }
+
+  test('further calls wait, and each gets a link that becomes free, in order', async () => {
+    const world = inUse()
+    const ran: [number, number][] = []
+    const further = [0, 1, 2].map((at) => run(world, asking()).then((link) => ran.push([at, link])))
+    world.held[3]?.resolve(done)
+    await Promise.all(further)
+    expect(ran).toEqual([
+      [0, 3],
+      [1, 3],
+      [2, 3],
+    ])
+    await world.end()
+    expect(world.opened).toHaveLength(DEFAULT_LIMITS.maxLinks)
+  })
+
+  test('a caller of another principal does not wait', async () => {
+    const world = inUse()
+    const waiting = run(world, asking())
+    expect(await run(world, asking('Q'))).toBe(DEFAULT_LIMITS.maxLinks)
+    await world.end()
+    expect(await waiting).toBeLessThan(DEFAULT_LIMITS.maxLinks)
+  })
+
+  test('a call is refused after ten seconds, and at once where limits.queue is reached', async () => {
+    const refusal = { kind: 'overloaded', facts: { executed: 'no', retryable: true, limit: 'limits.links' } }
+    vi.useFakeTimers()
+    try {
+      const world = inUse({ ...DEFAULT_LIMITS, maxQueued: 1 })
+      const waiting = expect(run(world, asking())).rejects.toMatchObject(refusal)
+      await expect(run(world, asking())).rejects.toMatchObject(refusal)
+      await vi.advanceTimersByTimeAsync(10_000)
+      await waiting
+      await world.end()
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('a call that is cancelled while it waits leaves the link to the next one', async () => {
+    const world = inUse()
+    const cancelled = new Cancellation()
+    const first = expect(run(world, { ...asking(), signal: cancelled })).rejects.toMatchObject({ kind: 'cancelled' })
+    const second = run(world, asking())
+    cancelled.abort()
+    await first
+    world.held[5]?.resolve(done)
+    expect(await second).toBe(5)
+    await world.end()
+  })
+
+  test('a call that waits ends with the server', async () => {
+    const world = inUse()
+    const waiting = expect(run(world, asking())).rejects.toMatchObject({ kind: 'shutting_down' })
+    await world.links.close()
+    await waiting
+    await world.end()
+  })
 })
 
 test('B262 a caller that can be asked gets another link for a while after a call that failed on its own one', async () => {
