@@ -192,8 +192,8 @@ test('tail says that its recording cannot be written any more', async () => {
   await other.close()
   let times = 0
   const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
-  const original = Reflect.get(handles, 'write') as unknown as (...args: unknown[]) => unknown
-  vi.spyOn(handles, 'write').mockImplementation(function (this: FileHandle, ...args: unknown[]) {
+  const original = Reflect.get(handles, 'appendFile') as unknown as (...args: unknown[]) => unknown
+  vi.spyOn(handles, 'appendFile').mockImplementation(function (this: FileHandle, ...args: unknown[]) {
     // The first is the head of the file.
     if (++times > 2) return Promise.reject(full)
     return Reflect.apply(original, this, args) as never
