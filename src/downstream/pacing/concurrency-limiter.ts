@@ -17,7 +17,7 @@ export class ConcurrencyLimiter {
   resize(maxConcurrent: number, maxQueued: number): void {
     this.#maxConcurrent = maxConcurrent
     this.#maxQueued = maxQueued
-    this.#waiting.admit()
+    this.#waiting.admit({ areAlike: true })
   }
 
   get inUse(): number {
@@ -42,7 +42,7 @@ export class ConcurrencyLimiter {
 
   release(): void {
     this.#taken--
-    if (this.#waiting.size > 0) this.#waiting.admit()
+    this.#waiting.admit({ areAlike: true })
   }
 
   /** After a reload with a lower limit, waiting calls stay until enough others have ended. */

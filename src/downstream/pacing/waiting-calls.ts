@@ -9,7 +9,7 @@ export class WaitingCalls {
   /** What a waiting call asks for, such as `slot`, and the option that limits it. */
   readonly #thing: string
   readonly #limit: string
-  readonly #waiting = new Set<() => void>()
+  readonly #waiting = new Set<() => boolean>()
   #isAdmitting = false
 
   constructor(thing: string, limit: string) {
@@ -36,25 +36,27 @@ export class WaitingCalls {
         settle()
       }
       const leave = (failure: unknown): void => finish(() => reject(failure))
-      const enter = (): void => {
+      const enter = (): boolean => {
         try {
           const taken = take()
-          if (taken !== undefined) finish(() => resolve(taken))
+          if (taken === undefined) return false
+          finish(() => resolve(taken))
         } catch (error) {
           leave(error)
         }
+        return true
       }
       this.#waiting.add(enter)
       signal.addEventListener('abort', onAbort)
     })
   }
 
-  /** Something became free. Each call takes what it waits for, if it can. */
-  admit(): void {
+  /** Something became free. Each call takes what it waits for, if it can. `areAlike`: where one cannot, none behind it can. */
+  admit({ areAlike = false } = {}): void {
     // A call that takes a link may close another one.
-    if (this.#isAdmitting) return
+    if (this.#isAdmitting || this.#waiting.size === 0) return
     this.#isAdmitting = true
-    for (const enter of this.#waiting) enter()
+    for (const enter of this.#waiting) if (!enter() && areAlike) break
     this.#isAdmitting = false
   }
 }
