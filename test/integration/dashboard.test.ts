@@ -172,7 +172,7 @@ await describeWithBrowser('the dashboard', (started) => {
     await press('Escape')
     await row(page, 'code__search_code').waitFor()
     await press('j')
-    expect(address()).toMatch(/^\/traffic\?q=name%3Acode__search_code&sel=\d+$/)
+    await expect.poll(address).toMatch(/^\/traffic\?q=name%3Acode__search_code&sel=\d+$/)
     await page.reload()
     expect(await page.getByRole('searchbox').inputValue()).toBe('name:code__search_code')
     await page.locator('.vl-row[aria-selected="true"]').waitFor()

@@ -7,10 +7,10 @@
  *   host ⇄ relay ⇄ next gateway      gets the handshake and settings of the host, then the waiting lines
  *   host ⇄ relay ⇄ gateway in here   if there was none in time
  */
-import { once } from 'node:events'
 import { duplexPair } from 'node:stream'
 import type { Duplex, Readable, Writable } from 'node:stream'
 import type { HostStreams } from '../../app/environment.ts'
+import { pause } from '../../time/pause.ts'
 import { LineFramer } from '../../wire/framing/lines.ts'
 import { notificationMessage } from '../../wire/message/message.ts'
 import { join } from '../../wire/message/payload.ts'
@@ -157,14 +157,9 @@ class RelaySession {
     return undefined
   }
 
-  /** Until the next attempt to connect. */
-  async #pause(): Promise<void> {
-    await Promise.race([new Promise((resolve) => setTimeout(resolve, this.#options.retryMs)), this.#leaving()])
-  }
-
-  async #leaving(): Promise<void> {
-    if (this.#hasLeft) await new Promise(() => undefined)
-    await once(this.#left.signal, 'abort')
+  /** Until the next attempt to connect, or until the host disconnects. */
+  #pause(): Promise<boolean> {
+    return pause(this.#options.retryMs, this.#hasLeft ? new AbortController().signal : this.#left.signal)
   }
 
   /** From now on the gateway gets the lines of the host, the waiting ones first. */

@@ -37,7 +37,7 @@ test('6.4 T-14 ps tells who must sign in; login prints the link and ends when so
   expect(await login.ended).toBe(0)
   await up.said(/server is ready/)
   const { stdout } = await cli.here('ps', '--json')
-  expect(stdout).toMatch(/"state":"healthy","needsSignIn":false/)
+  expect(JSON.parse(stdout)).toMatchObject({ servers: [{ state: 'healthy', needsSignIn: false }] })
   expect(stdout + up.lines.join()).not.toMatch(/access-/)
   expect(stage.issuer.authorizations[0]?.get('scope')).toBe('read')
 })

@@ -2,7 +2,7 @@
 import { duplexPair, PassThrough } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import { createInterface } from 'node:readline'
-import { expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { pipeTo, relay } from '../../../src/commands/serve/relay.ts'
 import { Journal } from '../../support/fakes/journal.ts'
 import { INITIALIZE, message } from '../../support/cli.ts'
@@ -26,6 +26,11 @@ interface Gateway {
   /** Its own stream: what it hears, and says. */
   readonly stream: Duplex
 }
+
+const interrupts: AbortController[] = []
+
+// A relay that still looks for a gateway would do so in the simulated time of other files, too.
+afterEach(() => interrupts.splice(0).forEach((interrupt) => interrupt.abort()))
 
 const setUp = (more: Partial<Parameters<typeof relay>[1]> = {}) => {
   const [input, output] = [new PassThrough(), new PassThrough()]
@@ -67,6 +72,7 @@ const setUp = (more: Partial<Parameters<typeof relay>[1]> = {}) => {
     remark: (text) => void remarks.push(text),
     ...more,
   })
+  interrupts.push(interrupt)
   return {
     host: linesOf(output),
     input,
