@@ -15,7 +15,7 @@ import type { ReplicaStatus } from '../../replicas/replicas.ts'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { LimitCount } from '../../rpc/limit-counts.ts'
 import { serverMemory } from '../server-memory.ts'
-import { LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
 import type { ServerStatus } from './server-status.ts'
 import { startupOf } from './startup.ts'
 
@@ -86,7 +86,7 @@ export const serverStatuses = ({
   configuration,
 }: Pick<Running, 'fleet' | 'gateway' | 'configuration'>): ServerStatus[] => {
   const isAuthenticated = configuration.host.auth !== undefined
-  const view = gateway.feed.whole(LATEST_LEGACY, SHARED_PRINCIPAL)
+  const view = gateway.feed.whole(MODERN, SHARED_PRINCIPAL)
   const { catalog } = view
   const { rows, entries } = view.list('tools')
   const memory = serverMemory(fleet)

@@ -18,7 +18,7 @@ import type { Downstream } from '../../downstream/downstream.ts'
 import type { SharedBy } from '../../downstream/environment.ts'
 import type { Caller, HostSession, Scope } from '../../rpc/call.ts'
 import { declaresApps } from '../../wire/protocol/extensions.ts'
-import { isModernRevision, LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
+import { isModernRevision, MODERN } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
 import type { GatewayOptions } from '../options.ts'
 import { PersonalCatalogs } from './personal-catalogs.ts'
@@ -154,8 +154,8 @@ export class Feed {
   /** Summaries of the toolsets for the current catalog. `listing`: the command that lists all names. */
   summaries(listing: string): readonly ToolsetSummary[] {
     const viewOf = (toolset: string): View =>
-      this.#views.of(this.catalog, this.#selectionOf({ server: undefined, toolset }, LATEST_LEGACY))
-    return summarise(this.#toolsets, this.whole(LATEST_LEGACY), viewOf, listing)
+      this.#views.of(this.catalog, this.#selectionOf({ server: undefined, toolset }, MODERN))
+    return summarise(this.#toolsets, this.whole(MODERN), viewOf, listing)
   }
 
   get toolsets(): Toolsets {
