@@ -101,7 +101,7 @@ export const rate = kind(
 
 /** A whole number, or its digits from a variable. */
 export const count = (minimum: number, maximum: number): Kind<number> =>
-  kind(`a whole number from ${minimum} to ${maximum}`, { anyOf: [{ type: 'integer', minimum, maximum }, VARIABLE] }, (value) =>
+  kind(minimum === maximum ? String(minimum) : `a whole number from ${minimum} to ${maximum}`, { anyOf: [{ type: 'integer', minimum, maximum }, VARIABLE] }, (value) =>
     parseCount(value, minimum, maximum),
   )
 

@@ -47,7 +47,7 @@ const cases: readonly (readonly [string, string, string | RegExp])[] = [
   ['a server that is no mapping', 'servers:\n  a: npx\n', /2:3 servers\.a: expected a mapping with command or url/],
   ['a number out of range', 'naming: { max_length: 200 }\n', /expected a whole number from 16 to 128, got 200/],
   ['a word that is not a choice', 'naming: { prefix: sometimes }\n', /expected one of always, never, got "sometimes"/],
-  ['another version', 'version: 2\n', /expected a whole number from 1 to 1, got 2/],
+  ['another version', 'version: 2\n', /version: expected 1, got 2/],
   [
     'a bad address',
     'listen: { http: { bind: 7420 } }\n',
