@@ -101,8 +101,10 @@ export const rate = kind(
 
 /** A whole number, or its digits from a variable. */
 export const count = (minimum: number, maximum: number): Kind<number> =>
-  kind(minimum === maximum ? String(minimum) : `a whole number from ${minimum} to ${maximum}`, { anyOf: [{ type: 'integer', minimum, maximum }, VARIABLE] }, (value) =>
-    parseCount(value, minimum, maximum),
+  kind(
+    minimum === maximum ? String(minimum) : `a whole number from ${minimum} to ${maximum}`,
+    { anyOf: [{ type: 'integer', minimum, maximum }, VARIABLE] },
+    (value) => parseCount(value, minimum, maximum),
   )
 
 const parseCount = (value: unknown, minimum: number, maximum: number): number | undefined => {
