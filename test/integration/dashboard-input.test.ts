@@ -1,55 +1,13 @@
 /** What a person enters in the dashboard and what stays of it, and what is said of a call or a sign-in, in a real browser. */
-import { join } from 'node:path'
-import type { Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { callTool, openAdmin } from '../support/admin.ts'
 import { commandLine } from '../support/cli.ts'
-import type { Cli } from '../support/cli.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
 import type { TestGateway } from '../support/gateway.ts'
+import { visitDashboard } from '../support/dashboard-visit.ts'
 import { axeViolations, describeWithBrowser, openWindow } from '../support/real-browser.ts'
 
-const SERVER = join(import.meta.dirname, '../support/children/dashboard-server.ts')
-
-const configurationOf = (folder: string, body: string): string => `admin: { bind: "127.0.0.1:0" }
-ui: { write: true, capture: { bodies: all, body: ${body} } }
-reload: { watch: false }
-servers:
-  code:
-    command: ${JSON.stringify(process.execPath)}
-    args: ${JSON.stringify([SERVER, join(folder, 'words.txt')])}
-`
-
-interface Started {
-  readonly cli: Cli
-  /** The MCP endpoint. */
-  readonly url: string
-  readonly page: Page
-  /** Shows a path of the dashboard. */
-  readonly open: (path: string) => Promise<void>
-  /** The number of the newest call. */
-  readonly latest: () => Promise<number>
-}
-
 await describeWithBrowser('what is entered in the dashboard', (browser) => {
-  const start = async (body = '64KiB', more = ''): Promise<Started> => {
-    const cli = await commandLine()
-    await cli.write('trunkline.yaml', configurationOf(cli.folder, body) + more)
-    const { url } = await cli.up()
-    const { origin, token, ask } = await openAdmin(cli)
-    await expect.poll(async () => JSON.stringify((await ask('GET', '/api/tools')).json), { timeout: 10_000 }).toContain('code__')
-    const { page, context } = await openWindow(browser)
-    onTestFinished(() => context.close())
-    await context.addInitScript(`sessionStorage.setItem('trunkline-token', ${JSON.stringify(token)})`)
-    return {
-      cli,
-      url,
-      page,
-      open: async (path) => void (await page.goto(origin + path)),
-      latest: async () => ((await ask('GET', '/api/calls?limit=1')).json as { calls: { id: number }[] }).calls[0]?.id ?? 0,
-    }
-  }
-
   test('a definition is shown with the digits that its server wrote', async () => {
     const schema = '{"type":"object","properties":{"id":{"type":"integer","minimum":1.0,"maximum":9007199254740993}}}'
     const program = `
@@ -62,7 +20,7 @@ await describeWithBrowser('what is entered in the dashboard', (browser) => {
         if (id !== undefined) console.log('{"jsonrpc":"2.0","id":' + id + ',' + (result ? '"result":' + result : error) + '}')
       })`
     const entry = { command: process.execPath, args: ['-e', program] }
-    const { cli, page, open } = await start('64KiB', `  long: ${JSON.stringify(entry)}\n`)
+    const { cli, page, open } = await visitDashboard(browser, { more: `  long: ${JSON.stringify(entry)}\n` })
     await expect.poll(async () => (await cli.here('tools', 'by_id')).stdout, { timeout: 10_000 }).toContain('long__by_id')
     await open('/tools/long__by_id')
     const shown = page.getByRole('region', { name: 'Definition as listed to hosts' })
@@ -73,7 +31,7 @@ await describeWithBrowser('what is entered in the dashboard', (browser) => {
   })
 
   test('a long text is typed to its end, and its letters are no keys of the page', async () => {
-    const { page, open } = await start()
+    const { page, open } = await visitDashboard(browser)
     await open('/tools/code__create_issue')
     const field = page.getByRole('region', { name: 'Try it' }).getByLabel('title')
     await field.click()
@@ -84,7 +42,7 @@ await describeWithBrowser('what is entered in the dashboard', (browser) => {
   })
 
   test('a selection of text that ends beside a dialog leaves it open', async () => {
-    const { page, url, open, latest } = await start()
+    const { page, url, open, latest } = await visitDashboard(browser)
     await callTool(url, 'code__search_code', { query: 'words', org: 'acme' })
     await open(`/calls/${await latest()}`)
     await page.getByRole('button', { name: 'Edit and replay' }).click()
@@ -102,7 +60,7 @@ await describeWithBrowser('what is entered in the dashboard', (browser) => {
   })
 
   test('a description that only the server has changed is not written into the configuration', async () => {
-    const { cli, page, open } = await start()
+    const { cli, page, open } = await visitDashboard(browser)
     await open('/tools/code__list_pulls')
     await page.getByLabel('New name after the prefix').fill('pulls')
     await cli.write('words.txt', 'Other words of the server.')
@@ -115,7 +73,7 @@ await describeWithBrowser('what is entered in the dashboard', (browser) => {
   })
 
   test('of messages that were not kept completely nothing is claimed', async () => {
-    const { page, url, open, latest } = await start('1KiB')
+    const { page, url, open, latest } = await visitDashboard(browser, { body: '1KiB' })
     await callTool(url, 'code__list_pulls', { repository: 'r'.repeat(4_000) })
     await open(`/calls/${await latest()}`)
     await page.getByRole('region', { name: 'Request, both hops' }).getByText('omitted (ui.capture.body)').first().waitFor()
@@ -124,7 +82,7 @@ await describeWithBrowser('what is entered in the dashboard', (browser) => {
   })
 
   test('a sign-in whose end is not learned can be begun again', async () => {
-    const { page, open } = await start()
+    const { page, open } = await visitDashboard(browser)
     await page.route('**/api/status', async (route) => {
       const response = await route.fetch()
       const status = (await response.json()) as { servers: object[] }
@@ -147,7 +105,7 @@ await describeWithBrowser('what is entered in the dashboard', (browser) => {
   })
 
   test('a call whose name is no well-formed text is shown like any other', async () => {
-    const { page, url, open, latest } = await start()
+    const { page, url, open, latest } = await visitDashboard(browser)
     await using host = await connectHttp({ url: new URL(url) } as TestGateway)
     await expect(host.call('tools/call', { name: 'x\ud800y' })).rejects.toThrow('Unknown tool')
     await open(`/calls/${await latest()}`)

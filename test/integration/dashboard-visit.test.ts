@@ -1,24 +1,10 @@
 /** What a person meets in the dashboard beside its screens: history, a browser that stores nothing, many calls, hidden values. */
-import { join } from 'node:path'
-import type { Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
-import { callTool, openAdmin, openLink } from '../support/admin.ts'
-import { commandLine } from '../support/cli.ts'
-import type { Cli } from '../support/cli.ts'
+import { callTool, openLink } from '../support/admin.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
 import type { TestGateway } from '../support/gateway.ts'
+import { visitDashboard } from '../support/dashboard-visit.ts'
 import { describeWithBrowser, openWindow } from '../support/real-browser.ts'
-
-const SERVER = join(import.meta.dirname, '../support/children/dashboard-server.ts')
-
-const configurationOf = (folder: string, more: string): string => `admin: { bind: "127.0.0.1:0" }
-ui: { write: true, capture: { bodies: all } }
-reload: { watch: false }
-servers:
-  code:
-    command: ${JSON.stringify(process.execPath)}
-    args: ${JSON.stringify([SERVER, join(folder, 'words.txt')])}
-${more}`
 
 const makeCalls = async (url: string, count: number): Promise<void> => {
   await using host = await connectHttp({ url: new URL(url) } as TestGateway)
@@ -26,40 +12,9 @@ const makeCalls = async (url: string, count: number): Promise<void> => {
     await Promise.all(Array.from({ length: 50 }, () => host.call('tools/call', { name: 'code__fail', arguments: {} })))
 }
 
-interface Started {
-  readonly cli: Cli
-  /** The MCP endpoint. */
-  readonly url: string
-  readonly origin: string
-  readonly page: Page
-  /** Shows a path of the dashboard. */
-  readonly open: (path: string) => Promise<void>
-  /** The number of the newest call. */
-  readonly latest: () => Promise<number>
-}
-
 await describeWithBrowser('a visit of the dashboard', (browser) => {
-  const start = async (more = ''): Promise<Started> => {
-    const cli = await commandLine()
-    await cli.write('trunkline.yaml', configurationOf(cli.folder, more))
-    const { url } = await cli.up()
-    const { origin, token, ask } = await openAdmin(cli)
-    await expect.poll(async () => JSON.stringify((await ask('GET', '/api/tools')).json), { timeout: 10_000 }).toContain('code__')
-    const { page, context } = await openWindow(browser)
-    onTestFinished(() => context.close())
-    await context.addInitScript(`sessionStorage.setItem('trunkline-token', ${JSON.stringify(token)})`)
-    return {
-      cli,
-      url,
-      origin,
-      page,
-      open: async (path) => void (await page.goto(origin + path)),
-      latest: async () => ((await ask('GET', '/api/calls?limit=1')).json as { calls: { id: number }[] }).calls[0]?.id ?? 0,
-    }
-  }
-
   test('Back returns to what was shown before: a filter, an editor, a sorted list', async () => {
-    const { page, url, open, latest } = await start('toolsets: { review: { servers: ["*"] } }\n')
+    const { page, url, open, latest } = await visitDashboard(browser, { more: 'toolsets: { review: { servers: ["*"] } }\n' })
     await callTool(url, 'code__fail', {})
     await open('/traffic')
     await page.locator('.vl-row').first().waitFor()
@@ -94,7 +49,7 @@ await describeWithBrowser('a visit of the dashboard', (browser) => {
   }, 60_000)
 
   test('a key that is held moves the selection to the end', async () => {
-    const { page, url, open } = await start()
+    const { page, url, open } = await visitDashboard(browser)
     await makeCalls(url, 400)
     await open('/traffic')
     await page.getByText('400 of 400').waitFor()
@@ -103,7 +58,7 @@ await describeWithBrowser('a visit of the dashboard', (browser) => {
   }, 60_000)
 
   test('all kept calls are reached by scrolling, with a filter as well', async () => {
-    const { page, url, open } = await start()
+    const { page, url, open } = await visitDashboard(browser)
     await makeCalls(url, 2_500)
     for (const path of ['/traffic', '/traffic?q=name:code__fail']) {
       await open(path)
@@ -122,7 +77,7 @@ await describeWithBrowser('a visit of the dashboard', (browser) => {
   }, 90_000)
 
   test('T-14 a value that was hidden as a secret is not sent again as ***', async () => {
-    const { page, url, open, latest } = await start()
+    const { page, url, open, latest } = await visitDashboard(browser)
     await callTool(url, 'code__search_code', { query: 'words', org: 'acme', options: { password: 'hunter2' } })
     const id = await latest()
     await open(`/calls/${id}`)
@@ -148,7 +103,7 @@ await describeWithBrowser('a visit of the dashboard', (browser) => {
   }, 60_000)
 
   test('a list of tools is requested again when it has changed, not at an interval', async () => {
-    const { cli, page, open } = await start()
+    const { cli, page, open } = await visitDashboard(browser)
     for (const [path, shown] of [
       ['/catalog', '6 of 6'],
       ['/tools/code__list_pulls', 'Lists open pull requests'],
@@ -177,7 +132,7 @@ await describeWithBrowser('a visit of the dashboard', (browser) => {
   }, 60_000)
 
   test('a browser that stores nothing shows the page', async () => {
-    const { cli } = await start()
+    const { cli } = await visitDashboard(browser)
     const { page, context } = await openWindow(browser)
     onTestFinished(() => context.close())
     await context.addInitScript(`for (const name of ['localStorage', 'sessionStorage'])
@@ -191,7 +146,7 @@ await describeWithBrowser('a visit of the dashboard', (browser) => {
   }, 60_000)
 
   test('a lazy server that nothing uses works, and figures are those of the time for which there are some', async () => {
-    const { page, cli, open } = await start('    lifecycle: { start: lazy, idle_stop: 1s }\n')
+    const { page, cli, open } = await visitDashboard(browser, { more: '    lifecycle: { start: lazy, idle_stop: 1s }\n' })
     await expect
       .poll(async () => (await cli.here('ps', '--json')).stdout, { timeout: 20_000, interval: 500 })
       .toContain('its next use starts it')

@@ -9,10 +9,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { PassThrough } from 'node:stream'
 import { onTestFinished } from 'vitest'
-import { Redactor } from '../../src/redactor.ts'
 import { run } from '../../src/cli.ts'
 import { peerProgram } from './peer-program.ts'
 import { PROGRAM } from './program.ts'
+import { ioWith } from './io.ts'
 
 const FAKE = peerProgram('fake-server')
 const COMPILED = process.env['NODE_COMPILE_CACHE']
@@ -108,17 +108,7 @@ export const commandLine = async (
     stderr.on('data', (chunk: Buffer) => {
       if (isTTY && /[:\]] $/.test(chunk.toString())) setImmediate(() => stdin.write(`${answerOf(left.shift())}\n`))
     })
-    const signal = new AbortController().signal
-    const io = {
-      stdin,
-      stdout,
-      stderr,
-      interrupted: signal,
-      crashed: signal,
-      redactor: new Redactor(),
-      onHangup: () => () => undefined,
-      atExit: () => () => undefined,
-    }
+    const io = ioWith({ stdin, stdout, stderr })
     const context = { env: around, cwd: folder, home: path('home'), uid: process.getuid?.(), platform: process.platform }
     const said = Promise.all([text(stdout), text(stderr)])
     const code = await run(args, io, (overrides) => ({ ...context, overrides }))

@@ -4,8 +4,8 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { run } from '../../../src/cli.ts'
-import { Redactor } from '../../../src/redactor.ts'
 import { commandLine } from '../../support/cli.ts'
+import { ioWith } from '../../support/io.ts'
 
 const OTHERS = 'servers: { a: { command: x } }\n'
 
@@ -22,18 +22,7 @@ const scene = async () => {
   const { env, folder: cwd } = cli
   const here = async (...args: readonly string[]) => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-    const { signal } = new AbortController()
-    const redactor = new Redactor()
-    const io = {
-      stdin: new PassThrough(),
-      stdout,
-      stderr,
-      interrupted: signal,
-      crashed: signal,
-      redactor,
-      onHangup: () => () => undefined,
-      atExit: () => () => undefined,
-    }
+    const io = ioWith({ stdout, stderr })
     const context = { env, cwd, home: cli.path('home'), uid: owner + 1, platform: process.platform }
     const code = await run(args, io, (overrides) => ({ ...context, overrides }))
     stderr.end()

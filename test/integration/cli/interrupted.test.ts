@@ -6,11 +6,11 @@ import { PassThrough } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { run } from '../../../src/cli.ts'
 import { configurationId } from '../../../src/config/read/folders.ts'
-import { Redactor } from '../../../src/redactor.ts'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import { FakeIssuer, protect } from '../../support/fake-issuer.ts'
+import { ioWith } from '../../support/io.ts'
 
 /** Runs a command in this process, which is interrupted when it prints something or asks a question, or by `interrupt`. */
 const interruptible = (cli: Cli, args: readonly string[], isTTY = false) => {
@@ -27,16 +27,7 @@ const interruptible = (cli: Cli, args: readonly string[], isTTY = false) => {
     printed += chunk.toString()
     interrupt.abort()
   })
-  const io = {
-    stdin,
-    stdout,
-    stderr,
-    interrupted: interrupt.signal,
-    crashed: new AbortController().signal,
-    redactor: new Redactor(),
-    onHangup: () => () => undefined,
-    atExit: () => () => undefined,
-  }
+  const io = ioWith({ stdin, stdout, stderr, interrupted: interrupt.signal })
   const { env, folder: cwd } = cli
   const context = { env, cwd, home: cli.path('home'), uid: process.getuid?.(), platform: process.platform }
   const code = run(args, io, (overrides) => ({ ...context, overrides }))

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { LiveScreen, wrapLine } from '../../../src/commands/terminal/screen.ts'
 import type { Line } from '../../../src/commands/terminal/print.ts'
 import { Redactor } from '../../../src/redactor.ts'
+import { ioWith } from '../../support/io.ts'
 
 /** A terminal that knows the few sequences a screen may use, and fails on any other. */
 const terminal = (columns: number, rows: number) => {
@@ -28,16 +29,7 @@ const terminal = (columns: number, rows: number) => {
       if (row < 0 || row >= rows) throw new Error(`row ${row} of ${rows}`)
     }
   })
-  const io = {
-    stdin: new PassThrough(),
-    stdout: new PassThrough(),
-    stderr,
-    interrupted: new AbortController().signal,
-    crashed: new AbortController().signal,
-    redactor: new Redactor(['s3cret-value']),
-    onHangup: () => () => undefined,
-    atExit: () => () => undefined,
-  }
+  const io = ioWith({ stderr, redactor: new Redactor(['s3cret-value']) })
   return { io, stderr, written, shown: () => [...cells] }
 }
 

@@ -12,6 +12,7 @@ import { startAuthorizationServer } from '../../support/authorization-server.ts'
 import type { AuthorizationServer } from '../../support/authorization-server.ts'
 import { tokenOf } from '../../support/credentials.ts'
 import { yaml } from '../config/workspace.ts'
+import { ioWith } from '../../support/io.ts'
 
 const AUDIENCE = 'https://mcp.example.com'
 let issuer: AuthorizationServer
@@ -35,16 +36,7 @@ const explain = async (file: string, input: string | undefined, json = false, { 
     new PassThrough({ encoding: 'utf8' }),
   ]
   const redactor = new Redactor()
-  const io = {
-    stdin,
-    stdout,
-    stderr,
-    interrupted: signal,
-    crashed: signal,
-    redactor,
-    onHangup: () => () => undefined,
-    atExit: () => () => undefined,
-  }
+  const io = ioWith({ stdin, stdout, stderr, interrupted: signal, redactor })
   const configuration = await files.load()
   const invocation = {
     files: ['trunkline.yaml'],

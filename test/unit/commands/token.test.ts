@@ -3,25 +3,14 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { hashLine } from '../../../src/auth/inbound/static-tokens.ts'
 import { newToken } from '../../../src/commands/running/token.ts'
-import { Redactor } from '../../../src/redactor.ts'
 import type { TokenOptions } from '../../../src/commands/running/token.ts'
-import type { Io } from '../../../src/commands/terminal/io.ts'
 import { yaml } from '../config/workspace.ts'
+import { ioWith } from '../../support/io.ts'
 
 const NOW_MS = Date.parse('2027-06-30T12:00:00Z')
 const run = async (options: TokenOptions, json = false) => {
   const [stdout, stderr] = [new PassThrough({ encoding: 'utf8' }), new PassThrough({ encoding: 'utf8' })]
-  const { signal } = new AbortController()
-  const io: Io = {
-    stdin: new PassThrough(),
-    stdout,
-    stderr,
-    interrupted: signal,
-    crashed: signal,
-    redactor: new Redactor(),
-    onHangup: () => () => undefined,
-    atExit: () => () => undefined,
-  }
+  const io = ioWith({ stdout, stderr })
   expect(await newToken(io, json, options, NOW_MS)).toBe(0)
   const said = (stream: PassThrough): string => (stream.read() as string | null) ?? ''
   return { out: said(stdout), err: said(stderr) }
