@@ -84,6 +84,7 @@ export class Links implements Sweepable {
   /** Uses changed options, none of which requires a restart. Open links are kept. */
   adopt(options: ServerOptions): void {
     this.#options = options
+    this.#waiting.admit()
   }
 
   get size(): number {

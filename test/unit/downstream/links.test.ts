@@ -45,7 +45,7 @@ const makeLinks = (sharing: Sharing, isShared = false, limits = DEFAULT_LIMITS) 
     isShared: () => isShared,
     nowMs: () => clock.nowMs,
   })
-  return { links, opened, clock, sessionSeen }
+  return { links, opened, clock, sessionSeen, options }
 }
 
 const makeSession = (id: string) => {
@@ -187,6 +187,16 @@ describe('B262 at limits.links, with all links in use,', () => {
     world.held[5]?.resolve(done)
     expect(await second).toBe(5)
     await world.end()
+  })
+
+  test('F-25 a reload that allows more lets those in that wait, no more than fit', async () => {
+    const world = inUse()
+    const further = [0, 1].map(() => run(world, asking()))
+    const more = DEFAULT_LIMITS.maxLinks + 1
+    world.links.adopt({ ...world.options, limits: { ...DEFAULT_LIMITS, maxLinks: more } })
+    expect(await Promise.all(further)).toEqual([more - 1, more - 1])
+    await world.end()
+    expect(world.opened).toHaveLength(more)
   })
 
   test('a call that waits ends with the server', async () => {
