@@ -1,6 +1,7 @@
 /** Messages between a server and its host that are no valid JSON-RPC: each has an end, and costs nothing else (BRIDGING 7.1, 7.2; B271). */
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
@@ -113,6 +114,18 @@ test.each(['own', 'node'] as const)(
     expect((await call.response).result).toEqual({ content: [] })
     expect(answers).toMatchObject([{ error: { message: expect.stringContaining('listen.limits.max_body') as string } }])
     socket.destroy()
+  },
+)
+
+test.each(['own', 'node'] as const)(
+  'T-24 a body of which no byte follows is not waited for without end, though its stated length is refused: HTTP server "%s"',
+  async (httpServer) => {
+    const hostLimits = { maxBodyBytes: 2_000, headersTimeoutMs: 200, requestTimeoutMs: 400 }
+    await using gateway = await startGateway({ servers: {}, hostLimits, host: { httpServer } })
+    const socket = connect(Number(gateway.url.port), '127.0.0.1')
+    const fields = ['Host: localhost', 'Content-Type: application/json', 'Accept: application/json, text/event-stream']
+    socket.write(`POST /mcp HTTP/1.1\r\n${fields.join('\r\n')}\r\nContent-Length: 3000\r\n\r\n`)
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 408 [^]*listen\.limits\.request_timeout/)
   },
 )
 

@@ -90,7 +90,11 @@ export class NodeRequest extends HttpRequest {
 
   readBody(maxBytes: number, done: OnBody): void {
     const request = this.#request
-    if (statedLength(request) > maxBytes) return this.#refuseStated(done)
+    if (statedLength(request) > maxBytes) {
+      // Its first bytes show what is refused. A host that waits for 100 sends none.
+      if (request.headers.expect === undefined) return this.#collect(null, 0, done)
+      return this.#refuseBody('too_large', done)
+    }
     this.#node.onRead()
     // Most bodies are received with their heads. They are complete in the next tick and are then read without listeners.
     process.nextTick(() => {
@@ -198,12 +202,6 @@ export class NodeRequest extends HttpRequest {
     })
     request.on('error', () => undefined)
     request.once('close', release)
-  }
-
-  /** Refuses a body for its stated length, with its first bytes, which show what is refused. A host that waits for 100 sends none. */
-  #refuseStated(done: OnBody): void {
-    if (this.#request.headers.expect !== undefined) return this.#refuseBody('too_large', done)
-    this.#request.once('data', (start: Buffer) => this.#refuseBody('too_large', done, start))
   }
 
   #refuseBody(reason: Unread, done: OnBody, start?: Buffer): void {
