@@ -10,6 +10,7 @@ import { openAdmin } from '../../support/admin.ts'
 import type { Admin } from '../../support/admin.ts'
 import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
+import { describeWith } from '../../support/programs.ts'
 
 const serving = async (more = ''): Promise<Cli> => {
   const cli = await commandLine()
@@ -283,24 +284,21 @@ test('a recording is not written over', async () => {
   expect(readFileSync(cli.path('kept.ndjson'), 'utf8')).toBe('mine')
 })
 
-test.runIf(process.platform === 'linux')(
-  'F-26 a recording that the disk has no room for ends at the first call that is cut',
-  async () => {
+describeWith(['prlimit'], 'a full disk', () => {
+  test('F-26 a recording that the disk has no room for ends at the first call that is cut', async () => {
     await using cli = await serving()
     const file = cli.path('calls.ndjson')
     const size = (): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
     const tail = cli.spawn(['tail', '--record', file])
-    while (size() === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    await expect.poll(size).toBeGreaterThan(0)
     const before = size()
     const call = (): Promise<unknown> => cli.here('call', 'one__echo', 'text=recorded')
-    while (size() === before) {
-      await call()
-      await new Promise((resolve) => setTimeout(resolve, 500))
-    }
+    // Recorded once the feed is open.
+    await expect.poll(async () => (await call(), size())).toBeGreaterThan(before)
     // Room for a part of the next call.
     execFileSync('prlimit', [`--pid=${tail.pid}`, `--fsize=${size() + 100}`])
     await call()
     expect(await tail.ended).toBe(1)
     expect(tail.lines.at(-1)).toContain(`${file} cannot be written: EFBIG`)
-  },
-)
+  })
+})

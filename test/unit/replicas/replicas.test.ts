@@ -167,7 +167,7 @@ test('F-28 a replica is watched for as long as a request waits for it, and no lo
 /** A replica behind a real listener, the number of probes that have come to it, and what it has served and logged. */
 const startPeer = async (isMarked: boolean) => {
   const server = createServer((request, response) => {
-    if (request.url?.startsWith('/replica') === true) peer.probes++
+    if (request.url?.startsWith('/replica') === true && ++peer.probes === peer.marksAt) peer.isMarked = true
     const headers: Record<string, string> = {}
     const [path, query = ''] = request.url!.split('?')
     const given = {
@@ -194,6 +194,8 @@ const startPeer = async (isMarked: boolean) => {
     served: 0,
     warnings,
     isMarked,
+    /** The probe that is the first to be marked. */
+    marksAt: Infinity,
   }
   open.push(peer.replicas)
   return peer
@@ -234,10 +236,9 @@ test('a replica whose name is published only after its start warns of nothing, a
     times: { believedMs: 100, leaseMs: 100, renewMs: 20, lookMs: 10 },
   })
   open.push(replicas)
-  const late = replicas.checkUrl()
-  await expect.poll(() => peer.probes).toBe(2)
-  peer.isMarked = true
-  await late
+  peer.marksAt = 3
+  await replicas.checkUrl()
+  expect(peer.probes).toBe(3)
   peer.isMarked = false
   const ending = replicas.checkUrl()
   replicas.close()
