@@ -6,7 +6,8 @@
 import { isList } from './values/json-object.ts'
 import { unescape } from './values/unescape.ts'
 
-const HIDDEN = '***'
+/** In place of a secret. */
+export const HIDDEN = '***'
 /** Shorter lines of a secret, and shorter pieces of base64, would match by chance. */
 const SHORTEST_LINE = 8
 const SHORTEST_CORE = 6

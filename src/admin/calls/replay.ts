@@ -3,6 +3,7 @@ import type { Running } from '../../app/running.ts'
 import { LOCAL } from '../../auth/identity.ts'
 import type { CallDetail } from '../../observe/capture/captured.ts'
 import type { Viewer } from '../../observe/viewer.ts'
+import { HIDDEN } from '../../redactor.ts'
 import { parseJsonObject } from '../../values/json-object.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
@@ -23,9 +24,6 @@ export interface ReplayRequest {
   /** A person has confirmed the call of a tool that does more than read. */
   readonly isConfirmed: boolean
 }
-
-/** In place of a secret in captured messages. */
-const HIDDEN = '***'
 
 /** Methods that can be replayed, and the member of their params that names the target. */
 const FIELDS: Readonly<Record<string, 'name' | 'uri'>> = {

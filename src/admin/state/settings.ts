@@ -6,6 +6,7 @@ import { hasYamlOrJsonName, parseText } from '../../config/syntax/document.ts'
 import { scalars } from '../../config/syntax/tree.ts'
 import type { MapTree, ScalarTree } from '../../config/syntax/tree.ts'
 import { recogniseHostFile } from '../../config/read/host-file.ts'
+import { HIDDEN } from '../../redactor.ts'
 
 export interface Setting {
   /** `servers.github.args[1]`, as in its file. */
@@ -25,7 +26,6 @@ export interface Settings {
 }
 
 const MAX_SETTINGS = 2_000
-const HIDDEN = '***'
 
 export const readSettings = async ({ files, observe, tracing }: Configuration): Promise<Settings> => {
   const all = (await Promise.all(files.map(settingsOf))).flat()
