@@ -83,6 +83,15 @@ const isOutputLost = (): boolean => {
   return true
 }
 
+/** Longest time that what goes on after the end, such as an open stdin, may keep the process. */
+const DRAIN_MS = 100
+
+/** Lets the process end by itself: `process.exit` may wait for ever for the threads of the engine (decision 0318). */
+const end = (exitCode: number): void => {
+  process.exitCode = exitCode
+  setTimeout(() => process.exit(), DRAIN_MS).unref()
+}
+
 // No top-level await: the single executable is bundled as one script, which does not allow it.
 void run(process.argv.slice(2), {
   stdin: process.stdin,
@@ -105,4 +114,4 @@ void run(process.argv.slice(2), {
     return () => void borrowers--
   },
   onKey: process.stdin.isTTY ? (pressed) => readKeys(process.stdin, job, pressed) : undefined,
-}).then((exitCode) => process.exit(crash.signal.aborted || isOutputLost() ? EXIT.internal : exitCode))
+}).then((exitCode) => end(crash.signal.aborted || isOutputLost() ? EXIT.internal : exitCode))
