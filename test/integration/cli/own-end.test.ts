@@ -1,4 +1,5 @@
 /** A process ends by itself, once nothing is left to do: `process.exit` may wait for ever for the threads of the engine (decision 0318). */
+import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { commandLine, INITIALIZE } from '../../support/cli.ts'
 
@@ -28,12 +29,13 @@ test.each(['SIGTERM', 'SIGINT'] as const)('F-22 a gateway ends by itself after %
   expect(up.lines.join('\n')).not.toContain(ENDED_BY_PROGRAM)
 })
 
-test('F-22 a host that leaves its pipe open does not keep a gateway that ends', async () => {
+test('F-22 a host that leaves its pipe open does not keep a process that ends', async () => {
   await using cli = await commandLine()
   await cli.write('trunkline.yaml', `servers:\n  fake: ${cli.fake()}\n`)
-  const bridge = cli.spawn(['stdio', '-c', 'trunkline.yaml'])
-  bridge.child.stdin!.write(INITIALIZE)
-  await bridge.said(/server is ready/)
-  bridge.signal('SIGTERM')
-  expect(await bridge.ended).toBe(0)
+  await cli.up()
+  const attached = cli.spawn(['stdio', '-c', 'trunkline.yaml'])
+  attached.child.stdin!.write(INITIALIZE)
+  await once(attached.child.stdout!, 'data')
+  attached.signal('SIGTERM')
+  expect(await attached.ended).toBe(0)
 })
