@@ -4,10 +4,13 @@ import type { Stats } from '../../admin/calls/stats.ts'
 import { running } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
-import { clearScreen, closedOutput, isDrawn, printLines, printResult } from '../terminal/print.ts'
+import { closedOutput, isDrawn, printResult } from '../terminal/print.ts'
+import { LiveScreen } from '../terminal/screen.ts'
+import type { Shown } from '../terminal/screen.ts'
 import { OPERATOR } from '../../observe/viewer.ts'
 import { explainRefusal } from './captured-calls.ts'
 import { columns } from '../terminal/table.ts'
+import { counted } from '../../values/counted.ts'
 
 export interface TopOptions {
   /** Print once and end. */
@@ -23,9 +26,13 @@ export const top = async (invocation: Invocation, { once }: TopOptions): Promise
   const isLive = once !== true && !json && isDrawn(io.stdout, invocation.context.env)
   if (!isLive) {
     const stats = await control.stats(WINDOW_MS)
-    await printResult(invocation, stats, () => linesOf(stats))
+    await printResult(invocation, stats, () => {
+      const { top: head, middle, bottom } = shownOf(stats)
+      return [...head, ...middle, ...bottom]
+    })
     return EXIT.ok
   }
+  using screen = new LiveScreen({ ...io, stderr: io.stdout }, invocation.context.env['TERM'])
   // Calls are captured while a feed is open.
   const isLeft = AbortSignal.any([io.interrupted, closedOutput(io)])
   const over = new AbortController()
@@ -44,8 +51,7 @@ export const top = async (invocation: Invocation, { once }: TopOptions): Promise
   while (!isOver.aborted) {
     const stats = await control.stats(WINDOW_MS).catch((error: unknown) => void (failure = error))
     if (stats === undefined || over.signal.aborted) break
-    await clearScreen(io)
-    await printLines(io, linesOf(stats))
+    screen.show(shownOf(stats))
     await sleep(PERIOD_MS, undefined, { signal: isOver }).catch(() => undefined)
   }
   over.abort()
@@ -56,9 +62,11 @@ export const top = async (invocation: Invocation, { once }: TopOptions): Promise
   throw new CommandError(EXIT.unreachable, 'the process has ended')
 }
 
-const linesOf = ({ servers, tools, windowMs }: Stats): string[] => {
+/** The servers with most calls are first, so that a low terminal shows them. */
+const shownOf = ({ servers, tools, windowMs }: Stats): Shown => {
   const head = ['SERVER', 'STATE', 'CALLS', 'ERRORS', 'P50 MS', 'P95 MS', 'IN FLIGHT', 'MEMORY']
-  const rows = servers.map(({ server, state, calls, errors, p50, p95, inFlight, memoryBytes }) => [
+  const busiest = servers.toSorted((a, b) => b.calls - a.calls)
+  const rows = busiest.map(({ server, state, calls, errors, p50, p95, inFlight, memoryBytes }) => [
     server,
     state,
     String(calls),
@@ -73,16 +81,21 @@ const linesOf = ({ servers, tools, windowMs }: Stats): string[] => {
     .slice(0, 10)
     .map(({ tool, server, calls, errors, p50, p95 }) => [tool, server, String(calls), String(errors), figure(p50), figure(p95)])
   const minutes = `${windowMs / 60_000} minutes`
-  return [
-    ...columns([head, ...rows], new Set([2, 3, 4, 5, 6, 7])),
-    ...(slow.length === 0
-      ? []
-      : ['', ...columns([['TOOL', 'SERVER', 'CALLS', 'ERRORS', 'P50 MS', 'P95 MS'], ...slow], new Set([2, 3, 4, 5]))]),
-    '',
-    servers.every(({ calls }) => calls === 0)
-      ? `no call was captured in the last ${minutes}: calls are captured while top or tail runs, or while the admin listener is open`
-      : `the last ${minutes}`,
-  ]
+  const [names = '', ...middle] = columns([head, ...rows], new Set([2, 3, 4, 5, 6, 7]))
+  return {
+    top: [names],
+    middle,
+    bottom: [
+      ...(slow.length === 0
+        ? []
+        : ['', ...columns([['TOOL', 'SERVER', 'CALLS', 'ERRORS', 'P50 MS', 'P95 MS'], ...slow], new Set([2, 3, 4, 5]))]),
+      '',
+      servers.every(({ calls }) => calls === 0)
+        ? `no call was captured in the last ${minutes}: calls are captured while top or tail runs, or while the admin listener is open`
+        : `the last ${minutes}`,
+    ],
+    rest: (left) => `… ${counted(left, 'more server')}`,
+  }
 }
 
 const figure = (ms: number | null): string => (ms === null ? '-' : ms.toFixed(1))

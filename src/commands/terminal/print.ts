@@ -67,9 +67,6 @@ export const printJson = (streams: Streams, value: unknown): Promise<void> => pr
 /** Prints JSON text on one line. Numbers and the order of keys stay; strings keep their meaning. */
 export const printJsonText = ({ stdout }: Streams, json: string): Promise<void> => write(stdout, `${escapeJson(json)}\n`)
 
-/** Clears the terminal, for output that is repeated. */
-export const clearScreen = ({ stdout }: Streams): Promise<void> => write(stdout, '\u001b[H\u001b[2J')
-
 /** Size of the terminal in characters; `undefined`: stderr is not a terminal with a movable cursor. */
 export interface TerminalSize {
   readonly columns: number

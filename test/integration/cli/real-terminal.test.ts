@@ -131,6 +131,23 @@ describeWith(['tmux'], 'in a terminal', () => {
     expect(narrow.rows().some((row) => /^ {6}spawn no-such-program/.test(row))).toBe(true)
   }, 60_000)
 
+  test('top shows as many servers as fit, the busiest first, with its figures in place', async () => {
+    await using cli = await commandLine()
+    const names = Array.from({ length: 30 }, (_, at) => `server${at}`)
+    const row = (name: string): string => `  ${name}: ${name === 'server29' ? cli.fake() : '{ command: no-such-program }'}\n`
+    await cli.write('trunkline.yaml', `servers:\n${names.map(row).join('')}`)
+    await using up = await cli.up()
+    await up.said(/MCP|ready/)
+    const terminal = openTerminal(cli, 'top', { rows: 14 })
+    await shown(terminal, /SERVER[^]*… \d+ more servers/)
+    await expect
+      .poll(async () => (await cli.here('call', 'server29__echo', 'text=x'), terminal.rows().join('\n')), { timeout: 25_000 })
+      .toMatch(/^SERVER .*\nserver29 +healthy +[1-9][^]*server0 +[^]*… \d+ more servers\n\nTOOL .*\nserver29__echo /)
+    expect(terminal.rows().length).toBeLessThan(14)
+    terminal.keys('C-c')
+    await shown(terminal, /ended 0/)
+  }, 60_000)
+
   test('NO_COLOR has no colour, and TERM=dumb neither colour nor a screen that changes', async () => {
     await using cli = await laid()
     for (const env of ['NO_COLOR=1', 'TERM=dumb']) {
