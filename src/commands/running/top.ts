@@ -4,7 +4,7 @@ import type { Stats } from '../../admin/calls/stats.ts'
 import { running } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
-import { closedOutput, isDrawn, printResult } from '../terminal/print.ts'
+import { closedOutput, drawnOnStdout, isDrawn, printResult } from '../terminal/print.ts'
 import { LiveScreen } from '../terminal/screen.ts'
 import type { Shown } from '../terminal/screen.ts'
 import { OPERATOR } from '../../observe/viewer.ts'
@@ -32,7 +32,7 @@ export const top = async (invocation: Invocation, { once }: TopOptions): Promise
     })
     return EXIT.ok
   }
-  using screen = new LiveScreen({ ...io, stderr: io.stdout }, invocation.context.env['TERM'])
+  using screen = new LiveScreen(drawnOnStdout(io), invocation.context.env['TERM'])
   // Calls are captured while a feed is open.
   const isLeft = AbortSignal.any([io.interrupted, closedOutput(io)])
   const over = new AbortController()

@@ -86,6 +86,9 @@ export const onResize = ({ stderr }: Streams, callback: () => void): (() => void
   return () => void stderr.off('resize', callback)
 }
 
+/** For a screen that is the result of a command, and no remark. */
+export const drawnOnStdout = <T extends Streams>(io: T): T => ({ ...io, stderr: io.stdout })
+
 /** Replaces the last `rows` rows of the terminal; `undefined`: all of it. Each line must fit into one row. */
 export const redrawLines = ({ stderr, redactor }: Streams, rows: number | undefined, lines: readonly Line[]): void => {
   const back = rows === undefined ? '\u001b[H\u001b[2J' : rows === 0 ? '' : `\u001b[${rows}F`
