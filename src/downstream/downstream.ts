@@ -306,6 +306,11 @@ export class Downstream {
     return this.#calls.usedMs
   }
 
+  /** This object, and those of single principals. */
+  get all(): readonly Downstream[] {
+    return [this, ...(this.personal?.all ?? [])]
+  }
+
   /** The server object for calls of this principal. */
   for(principal: string): Downstream {
     return this.personal?.of(principal) ?? this
