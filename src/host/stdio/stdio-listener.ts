@@ -169,7 +169,7 @@ export class StdioListener {
     this.#modern.set(key, abort)
     const meta = message.params?.object('_meta')
     this.#introduce(jsonObject(meta?.value(META.capabilities)) ?? {}, undefined, hopsIn(meta), meta?.value(META.clientInfo))
-    serveModern(message, this.#origin, exchange, abort, this.#context)
+    serveModern(message, this.#origin, exchange, abort.signal, this.#context)
   }
 
   get #origin(): ModernOrigin {
