@@ -52,11 +52,12 @@ export class Lists {
     if (pending !== undefined) await within(FRESH_WAIT_MS, pending)
     if (this.#commonFailure(call.caller) !== undefined) await this.#refuseIfAllFail(call.caller)
     const { pageMaxItems: maxItems, pageMaxBytes: maxBytes } = this.#options()
+    const limits = { maxItems, maxBytes }
     const view = this.#feed.viewOf(call.caller)
     const shown = this.#access.shown(view, kind, call.caller)
     const isIn = shown instanceof Promise ? await shown : shown
     const { principal } = call.caller
-    const page = pageOf(view, kind, cursorOf(call.params), { maxItems, maxBytes }, this.#seal, principal, isIn)
+    const page = pageOf(view, { kind, cursor: cursorOf(call.params), principal, limits, seal: this.#seal, isIn })
     const result = new Draft()
     result.set(LISTS[kind].member, page.entries)
     if (page.nextCursor !== undefined) result.set('nextCursor', JSON.stringify(page.nextCursor))
