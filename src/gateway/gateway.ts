@@ -1,8 +1,8 @@
 /**
  * The routing core: one call to one server, many inventories to one list, changes to all hosts.
  *
- *     host ──► era/host/modern-host ─┐                                   ┌─► era/server/legacy-downstream ──► server
- *              era/host/legacy-host ─┴─► layers ─► router ─► downstream ─┴─► era/server/modern-downstream ──► server
+ *     host ──► era/host/modern-host ─┐                                   ┌─► era/server/legacy-link ──► server
+ *              era/host/legacy-host ─┴─► layers ─► router ─► downstream ─┴─► era/server/modern-link ──► server
  *                                     │         │
  *                                     │         └─ catalog snapshot: exposed name → server, original
  *                                     └─ each wraps the next: asking legacy hosts, and layers that are configured
@@ -41,7 +41,7 @@ import type { Payload } from '../wire/message/payload.ts'
 import { isAtLeast, isModernRevision, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
 import { Access } from './access.ts'
 import type { Audit } from './audit.ts'
-import { isAsItCame, isListedDirectly } from './lists/bridges.ts'
+import { isRelayedUnchanged, isListedDirectly } from './bridges.ts'
 import { Confirmations } from './rounds/confirm.ts'
 import { Discovery } from './discovery.ts'
 import { Feed } from './lists/feed.ts'
@@ -324,7 +324,7 @@ export class Gateway {
   }
 
   /** Sets the audit log of further calls; `undefined`: none. */
-  keepRecord(audit: Audit | undefined): void {
+  auditBy(audit: Audit | undefined): void {
     this.#audit = audit
     this.handle = this.#stacked()
   }
@@ -447,7 +447,7 @@ export class Gateway {
     const isKnown = this.#options.tasks && (session === undefined || isAtLeast(revision, '2025-11-25'))
     if (!isKnown) throw new Refusal(-32601, `Method not found: ${call.method}`, { status: 404 })
     // A legacy host at a bridge has its own link to its legacy server.
-    const isBetweenLegacyPeers = bridged !== undefined && session !== undefined && isAsItCame(call.caller, bridged)
+    const isBetweenLegacyPeers = bridged !== undefined && session !== undefined && isRelayedUnchanged(call.caller, bridged)
     return isBetweenLegacyPeers ? this.#router.relay(call) : this.#tasks.serve(call)
   }
 }

@@ -15,7 +15,7 @@ import { declaresApps } from '../../wire/protocol/extensions.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { Draft, Payload } from '../../wire/message/payload.ts'
 import type { Access } from '../access.ts'
-import { isListedDirectly } from './bridges.ts'
+import { isListedDirectly } from '../bridges.ts'
 import type { Feed } from './feed.ts'
 import type { GatewayOptions } from '../options.ts'
 

@@ -5,7 +5,7 @@ import { complete, isBridge, ServerError } from '../../rpc/call.ts'
 import type { Outcome } from '../../rpc/call.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { OLDEST_LEGACY } from '../../wire/protocol/revisions.ts'
-import { isTranslated } from '../lists/bridges.ts'
+import { isTranslated } from '../bridges.ts'
 import { URL_REQUIRED, urlRequired, visitIdsIn } from '../rounds/url-required.ts'
 import type { RoutedCall } from '../routed-call.ts'
 
