@@ -43,7 +43,12 @@ export const startGateway = async (configuration: Configuration, environment: Ru
   const credentials = openCredentials(foundation, replicas)
   const servers = await openServers(foundation, credentials)
   const { fleet, logs, memory, faults } = servers
-  const gateway = new Gateway(fleet, seal, credentials.signIns, configuration.gateway, limits.hit, environment.policies, {
+  const gateway = new Gateway(configuration.gateway, {
+    fleet,
+    seal,
+    signIns: credentials.signIns,
+    reached: limits.hit,
+    embedded: environment.policies,
     home: replicas?.home,
     store,
   })

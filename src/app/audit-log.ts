@@ -81,7 +81,7 @@ export class AuditLog implements AuditSink, AsyncDisposable {
     const toolsetOf = gateway.toolsetOf.bind(gateway)
     const hiddenBy = gateway.hiddenBy.bind(gateway)
     const audit = this.#settings && new Audit({ sink: this, bodies: this.#settings.bodies, hideJson, toolsetOf, hiddenBy })
-    gateway.keepRecord(audit)
+    gateway.auditBy(audit)
     context.denied = audit?.denied
   }
 

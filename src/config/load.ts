@@ -69,24 +69,9 @@ export const loadConfiguration = async (sources: Sources, context: RuntimeEnviro
   if (servers.length === 0) warnings.push('no server is configured')
   const first = context.overrides?.standsFor ?? resolve(context.cwd, sources.files[0] ?? sources.standsFor ?? '.')
   const id = configurationId(first)
-  const { sections } = gathered
-  const credentials = [
-    ...gathered.secrets,
-    ...[...gathered.servers.values()].flatMap(credentialsOf),
-    ...secretsOfAuth(sections.get('auth')),
-    ...secretsOfTracing(sections.get('telemetry')),
-    ...secretsOfStore(sections.get('store')),
-  ]
-  const secrets = [
-    ...credentials,
-    ...proxies.secrets,
-    ...scalarTexts(child(sections.get('state'), 'key')).flatMap((text) => text.trim().split(/[\s,]+/)),
-    ...servers.flatMap(({ tls }) => tls?.key ?? []),
-    ...(host.tls === undefined ? [] : [host.tls.key]),
-    ...[...gathered.servers.values()].flatMap(secretsOf),
-    ...secretsOfPolicy(sections.get('policy')),
-    ...(store?.tls?.key === undefined ? [] : [store.tls.key]),
-  ]
+  const credentials = credentialsIn(gathered)
+  const keys = [...servers, host, store].flatMap((one) => one?.tls?.key ?? [])
+  const secrets = [...credentials, ...proxies.secrets, ...keys, ...secretsIn(gathered)]
   return deepFreeze({
     id,
     named: context.overrides?.named ?? [],
@@ -126,6 +111,22 @@ export const loadConfiguration = async (sources: Sources, context: RuntimeEnviro
     warnings: [...warnings, ...warnOfExpired(host.auth, Date.now()), ...warnOfReadableSecrets(gathered.servers.values())],
   })
 }
+
+/** What authenticates Trunkline, or hosts and operators at it. */
+const credentialsIn = ({ secrets, servers, sections }: Gathered): readonly string[] => [
+  ...secrets,
+  ...[...servers.values()].flatMap(credentialsOf),
+  ...secretsOfAuth(sections.get('auth')),
+  ...secretsOfTracing(sections.get('telemetry')),
+  ...secretsOfStore(sections.get('store')),
+]
+
+/** What else must never be shown. */
+const secretsIn = ({ servers, sections }: Gathered): readonly string[] => [
+  ...scalarTexts(child(sections.get('state'), 'key')).flatMap((text) => text.trim().split(/[\s,]+/)),
+  ...[...servers.values()].flatMap(secretsOf),
+  ...secretsOfPolicy(sections.get('policy')),
+]
 
 const buildServers = (
   { servers, settings }: Gathered,

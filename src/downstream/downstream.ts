@@ -12,15 +12,14 @@ import type { Inventory } from '../catalog/inventory.ts'
 import type { Link } from '../era/server/link.ts'
 import type { Caller, Handler, Outcome } from '../rpc/call.ts'
 import { Fidelity } from '../rpc/fidelity.ts'
+import type { Sweepable } from '../rpc/sweeper.ts'
 import { Failure } from '../wire/message/failure.ts'
 import type { Payload } from '../wire/message/payload.ts'
-import type { Era } from '../wire/protocol/revisions.ts'
 import { LinkEventHandlers } from './calls/link-events.ts'
 import { ServerRequests } from './calls/server-requests.ts'
 import type { SessionWatches } from './calls/session-watches.ts'
 import type { DownstreamEnvironment } from './environment.ts'
-import { EraWatch } from './health/era-watch.ts'
-import type { Watched } from './health/era-watch.ts'
+import { EraChanges } from './links/era-changes.ts'
 import { UNSIGNED } from './health/health.ts'
 import type { Health } from './health/health.ts'
 import { IdleStop } from './health/idle-stop.ts'
@@ -60,6 +59,12 @@ const LIST_LIMITS = [
   'maxSchemaDepth',
 ] as const satisfies readonly (keyof ServerLimits)[]
 
+/** A principal with a connection of its own; `fidelity`: the record of the server. */
+interface Single {
+  readonly principal: string
+  readonly fidelity: Fidelity
+}
+
 export class Downstream {
   #options: ServerOptions
   /** Monotonic time of the configuration, from which the list budget is counted. */
@@ -88,179 +93,127 @@ export class Downstream {
   readonly #linkStarts: LinkStarts
   readonly #linkLists: LinkLists
   readonly #sessionWatches: SessionWatches
-  readonly #eraWatch: EraWatch<Link>
-  /** Watches the legacy side of a server whose main link is modern. */
-  readonly #legacyWatch: EraWatch<Watched>
-  /** Called when a request of the gateway was refused on a link of this era. */
-  readonly #refused: (error: unknown, era: Era) => void
+  readonly #eraChanges: EraChanges
   readonly #errors: ServerErrors
   readonly #calls: ServerCalls
-  readonly #idleStop: IdleStop
+  /** Parts that are swept until the server is stopped. */
+  readonly #swept: readonly Sweepable[]
   #stopping: Promise<void> | undefined
 
-  /**
-   * `watches`: what sessions watch at the server, and at its predecessors of the same key. `principal`: the only principal it serves; absent:
-   * all. `fidelity`: the record of the server, for one of a single principal.
-   */
-  constructor(
-    options: ServerOptions,
-    environment: DownstreamEnvironment,
-    watches: SessionWatches,
-    principal?: string,
-    fidelity?: Fidelity,
-  ) {
-    const { backoff, freshMs, log, memory, sweeper } = environment
+  /** `watches`: what sessions watch at the server, and at its predecessors of the same key. `single`: absent for all callers. */
+  constructor(options: ServerOptions, environment: DownstreamEnvironment, watches: SessionWatches, single?: Single) {
+    const { log, sweeper, freshMs } = environment
     const { key } = options
-    const optionsNow = (): ServerOptions => this.#options
-    const nowMs = (): number => sweeper.nowMs
-    const reports = new LinkReports()
+    const principal = single?.principal
     this.#options = options
     this.#environment = environment
+    this.#sessionWatches = watches
     this.id = principal === undefined ? key : `${key} ${principal}`
     this.credential = environment.credential(options, principal)
-    this.fidelity = fidelity ?? new Fidelity(key, log)
-    const hasPersonal = principal === undefined && isPerUser(options.credential)
-    this.personal = hasPersonal ? makePersonal(optionsNow, environment, watches, this.fidelity) : undefined
+    this.fidelity = single?.fidelity ?? new Fidelity(key, log)
+    this.personal = principal === undefined && isPerUser(options.credential) ? this.#makePersonal() : undefined
+
+    const { id, credential } = this
+    const nowMs = (): number => sweeper.nowMs
+    const reports = new LinkReports()
+    const common = { id, principal, options: () => this.#options, environment, credential, watches, reports, log, nowMs }
 
     const health = this.personal === undefined ? undefined : UNSIGNED
-    const states = new ServerStates(initialState({ health, takesInitialize: memory.verdict(options)?.takesInitialize }))
+    const { takesInitialize } = environment.memory.verdict(options) ?? {}
+    const states = new ServerStates(initialState({ health, takesInitialize }))
     const main = new MainLink(states)
-    this.#states = states
-    this.main = main
+    const requests = new ServerRequests(common.options, this.fidelity)
+    const handlers = new LinkEventHandlers({ ...common, states, requests, callCount: () => this.inFlight })
+    const dialer = new Dialer(options, environment, credential?.bearer, states, reports)
+    const dialing = { ...common, states, main, requests, handlers, dialer }
 
-    const requests = new ServerRequests(optionsNow, this.fidelity)
-    const handlers = new LinkEventHandlers({
-      id: this.id,
-      options: optionsNow,
-      environment,
-      requests,
-      states,
-      reports,
-      callCount: () => this.inFlight,
-    })
-    this.#handlers = handlers
-    this.#sessionWatches = watches
-
-    const dialer = new Dialer(options, environment, this.credential?.bearer, states, reports)
-    this.dialer = dialer
-    /** Whether a modern server may have a legacy side. Not for the only host of a pipe, whose main link has the host's era. */
-    const mayServeLegacy = (): boolean => environment.soleHost === undefined && dialer.mayBeLegacy
-    const restarts = new Restarts(() => optionsNow().limits.maxRestarts, nowMs)
-    const starts = new LinkStarts(backoff, nowMs, restarts)
-    this.#linkStarts = starts
+    const restarts = new Restarts(() => this.#options.limits.maxRestarts, nowMs)
+    const starts = new LinkStarts(environment.backoff, nowMs, restarts)
     const links = new Links(options, {
-      open: callerLinkOpener({
-        options: optionsNow,
-        dialer,
-        main,
-        handlers,
-        starts,
-        watches: this.#sessionWatches,
-        reports,
-        log,
-      }),
+      open: callerLinkOpener({ ...dialing, starts }),
       sessionSeen: () => dialer.sessionSeen(),
       closed: (owner) => reports.send({ type: 'closed', owner }),
       isShared: () => main.current?.transport !== 'http',
       nowMs,
     })
-    this.#links = links
-
-    const eraWatch = new EraWatch({
-      link: () => main.current,
-      probe: () => dialer.probe(),
-      changed: (link) => {
-        log.info({ server: key, era: link.era }, 'the server no longer speaks this era; it is dialed again')
-        dialer.dropVerdict()
-        links.retireAll()
-        main.giveUp(link)
-      },
-      nowMs,
-    })
-    this.#eraWatch = eraWatch
-    const legacySide: Watched = { era: 'legacy', transport: options.url === undefined ? 'pipe' : 'http' }
-    this.#legacyWatch = new EraWatch({
-      link: () => (dialer.takesInitialize ? legacySide : undefined),
-      probe: () => dialer.probeLegacy(handlers.onMain()),
-      // The probe has reported it.
-      changed: () => log.info({ server: key }, 'the server no longer takes initialize'),
-      nowMs,
-    })
-    const isLegacyRefused = (error: unknown): Promise<boolean> => this.#legacyWatch.isChange(error, legacySide)
-    this.#refused = (error, era) =>
-      void (era === 'legacy' && main.current?.era === 'modern' ? isLegacyRefused(error) : eraWatch.isChange(error, main.current))
-
-    const offers = new Offers({
-      options: optionsNow,
-      environment,
-      main: () => main.current,
-      listing: () => (states.now.announcer && links.of(states.now.announcer)) ?? main.current,
-      over: (link, use) => main.over(link, use),
-      declared: SUPERSET,
-      open: (declared) => dialer.dial({ declared }, handlers.onMain()),
-      openLegacy: (declared) => dialer.dialLegacy({ declared }, handlers.onMain()),
-      mayBeLegacy: mayServeLegacy,
-      logFault: (reason, sample) => handlers.logFault(reason, sample),
-      failed: this.#refused,
-    })
-    this.offers = offers
-    this.#linkLists = new LinkLists({
+    const eraChanges = new EraChanges({ ...dialing, links })
+    const offers = new Offers({ ...dialing, links, eraChanges })
+    const linkLists = new LinkLists({
       linkOf: (owner) => links.of(owner),
       commonRead: () => offers.announcedRead(),
       common: () => offers.legacy.inventory$.value ?? offers.inventory$.value,
       read: (link) => offers.readOver(link),
-      listed: (owner, inventory) => reportLinkLists(environment, optionsNow(), owner, inventory),
+      listed: (owner, inventory) => this.#linkListed(owner, inventory),
       freshMs,
     })
-    this.callerLists = new CallerLists(offers, this.#linkLists, links)
-
     const complaints = (): readonly string[] => offers.inventory$.value?.warnings ?? []
     offers.inventory$.subscribe(() => states.send({ type: 'listed', complaints: complaints() }))
 
     const supervisor = new Supervisor({
-      options: optionsNow,
-      principal,
-      environment,
+      ...dialing,
       restarts,
-      states,
-      main,
       mayConnect: () => Promise.all([environment.startAfter, environment.soleHost]),
       connect: (opened, isWanted) => this.#connect(opened, isWanted),
       isCrash: (failure) => dialer.isCrash(failure),
       complaints,
       up: (link, isAgain) => this.#announce(link, isAgain),
       failed: () => this.noteMissing(),
-      givenUp: ({ facts }) => offers.withdraw(facts.signIn === true ? signInInventory(optionsNow()) : undefined),
+      givenUp: ({ facts }) => offers.withdraw(facts.signIn === true ? signInInventory(this.#options) : undefined),
     })
-    this.supervisor = supervisor
-
-    const { credential, id } = this
-    const eras = new ServerEras({ options: optionsNow, dialer, main, links, offers, mayServeLegacy })
-    const errors = new ServerErrors({ options: optionsNow, states, eras, environment })
-    const common = { options: optionsNow, environment, credential, main, supervisor, eras, errors, eraWatch, links, offers }
-    this.eras = eras
-    this.#errors = errors
-    this.#calls = new ServerCalls({ ...common, mayServeLegacy, isLegacyRefused })
+    const serving = { ...dialing, links, offers, eraChanges, supervisor }
+    const eras = new ServerEras(serving)
+    const errors = new ServerErrors({ ...serving, eras })
+    this.#calls = new ServerCalls({ ...serving, eras, errors })
     this.handle = this.#calls.handle
-    this.subscriptions = new MainSubscriptions({ ...common, id })
-    this.sessions = new SessionRelay({ ...common, states, watches: this.#sessionWatches, requests, handlers })
+    this.subscriptions = new MainSubscriptions({ ...serving, errors })
+    this.sessions = new SessionRelay({ ...serving, eras })
+    this.callerLists = new CallerLists(offers, linkLists, links)
 
-    const idleSource = {
-      options: optionsNow,
+    this.main = main
+    this.dialer = dialer
+    this.offers = offers
+    this.supervisor = supervisor
+    this.eras = eras
+    this.#states = states
+    this.#handlers = handlers
+    this.#links = links
+    this.#linkStarts = starts
+    this.#linkLists = linkLists
+    this.#eraChanges = eraChanges
+    this.#errors = errors
+
+    this.#swept = [links, eras, eraChanges, this.#makeIdleStop()]
+    for (const part of this.#swept) sweeper.watch(part)
+    if (this.personal !== undefined) sweeper.watch(this.personal)
+    reports.deliverTo((report) => this.#onReport(report))
+    credential?.onChange?.(() => supervisor.retryNow())
+  }
+
+  /** The servers of single principals; their lists are not stored. */
+  #makePersonal(): Personal<Downstream> {
+    const environment = { ...this.#environment, memory: inMemory(this.#environment.memory) }
+    const { fidelity } = this
+    return new Personal({
+      options: () => this.#options,
+      make: (principal) => new Downstream(this.#options, environment, this.#sessionWatches, { principal, fidelity }),
+      listed: (principal, inventory) => environment.personalListed(this.#options.key, principal, inventory),
+      nowMs: () => environment.sweeper.nowMs,
+    })
+  }
+
+  #makeIdleStop(): IdleStop {
+    const { soleHost, sweeper } = this.#environment
+    const source = {
+      options: () => this.#options,
       // The main link of the only host of a pipe is its own.
-      isUsed: () => environment.soleHost !== undefined || main.current === undefined || this.isUsed,
+      isUsed: () => soleHost !== undefined || this.link === undefined || this.isUsed,
       usedMs: () => this.usedMs,
       stop: () => {
-        for (const lists of [offers.apps, offers.legacy]) lists.rest()
-        supervisor.rest()
+        for (const lists of [this.offers.apps, this.offers.legacy]) lists.rest()
+        this.supervisor.rest()
       },
     }
-    this.#idleStop = new IdleStop(idleSource, nowMs())
-
-    reports.deliverTo((report) => this.#onReport(report))
-    for (const part of [links, eras, eraWatch, this.#legacyWatch, this.#idleStop, this.personal])
-      if (part !== undefined) sweeper.watch(part)
-    credential?.onChange?.(() => supervisor.retryNow())
+    return new IdleStop(source, sweeper.nowMs)
   }
 
   get options(): ServerOptions {
@@ -304,6 +257,11 @@ export class Downstream {
   /** Monotonic time of the last use; in the future for a task that a modern server keeps. */
   get usedMs(): number {
     return this.#calls.usedMs
+  }
+
+  /** This object, and those of single principals. */
+  get all(): readonly Downstream[] {
+    return [this, ...(this.personal?.all ?? [])]
   }
 
   /** The server object for calls of this principal. */
@@ -420,11 +378,7 @@ export class Downstream {
     this.supervisor.drain()
     this.#linkLists.close()
     if (drainMs > 0 && this.#calls.inFlight > 0) await this.#calls.untilDrained(drainMs)
-    sweeper.unwatch(this.#links)
-    sweeper.unwatch(this.eras)
-    sweeper.unwatch(this.#eraWatch)
-    sweeper.unwatch(this.#idleStop)
-    sweeper.unwatch(this.#legacyWatch)
+    for (const part of this.#swept) sweeper.unwatch(part)
     // Waiting starts continue in a later microtask, when the dialer is already closed.
     this.#linkStarts.close()
     await Promise.all([this.#links.close(), this.offers.close(), this.main.close(), this.dialer.close(), personal])
@@ -489,8 +443,15 @@ export class Downstream {
         this.offers.forgetLegacy()
         return
       case 'refused':
-        this.#refused(report.error, report.era)
+        this.#eraChanges.refused(report.error, report.era)
     }
+  }
+
+  #linkListed({ isolation, sessions, principal }: LinkOwner, inventory: Inventory | undefined): void {
+    const { principalListed, sessionListed } = this.#environment
+    const { key, sharing } = this.#options
+    if (isolation === 'principal') principalListed(key, { principal, hasSessions: sharing === 'principal' }, inventory)
+    else for (const session of sessions) sessionListed(key, session, inventory)
   }
 
   #linkClosed(owner: LinkOwner): void {
@@ -511,32 +472,6 @@ export class Downstream {
     if (owner === undefined) updated(this.id, uri, params, { isToldElsewhere })
     else updated(this.id, uri, params, { onLink: (caller) => isOnLink(caller, owner, this.#options.sharing) })
   }
-}
-
-/** The servers of single principals; their lists are not stored. */
-const makePersonal = (
-  options: () => ServerOptions,
-  environment: DownstreamEnvironment,
-  watches: SessionWatches,
-  fidelity: Fidelity,
-): Personal<Downstream> => {
-  const own = { ...environment, memory: inMemory(environment.memory) }
-  return new Personal({
-    options,
-    make: (principal) => new Downstream(options(), own, watches, principal, fidelity),
-    listed: (principal, inventory) => environment.personalListed(options().key, principal, inventory),
-    nowMs: () => environment.sweeper.nowMs,
-  })
-}
-
-const reportLinkLists = (
-  { principalListed, sessionListed }: DownstreamEnvironment,
-  { key, sharing }: ServerOptions,
-  { isolation, sessions, principal }: LinkOwner,
-  inventory: Inventory | undefined,
-): void => {
-  if (isolation === 'principal') principalListed(key, { principal, hasSessions: sharing === 'principal' }, inventory)
-  else for (const session of sessions) sessionListed(key, session, inventory)
 }
 
 /** Whether calls of this caller use the link of this owner. */

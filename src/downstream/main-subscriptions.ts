@@ -4,7 +4,7 @@ import type { Credential } from '../auth/oauth/credential.ts'
 import type { Link } from '../era/server/link.ts'
 import { ServerError } from '../rpc/call.ts'
 import type { Reconnected } from './environment.ts'
-import type { EraWatch } from './health/era-watch.ts'
+import type { EraChanges } from './links/era-changes.ts'
 import type { MainLink } from './health/main-link.ts'
 import type { Supervisor } from './health/supervisor.ts'
 import type { ServerOptions } from './options.ts'
@@ -17,7 +17,7 @@ interface MainSubscriptionsSource {
   readonly credential: Credential | undefined
   readonly main: MainLink
   readonly supervisor: Supervisor
-  readonly eraWatch: EraWatch<Link>
+  readonly eraChanges: EraChanges
   readonly errors: ServerErrors
 }
 
@@ -87,7 +87,7 @@ export class MainSubscriptions implements Reconnected {
 
   /** Sends the request again if the server has forgotten the session or has changed its era (BRIDGING 5.3, B268). */
   async #subscribe(uri: string): Promise<boolean> {
-    const { credential, eraWatch, errors, main, supervisor } = this.#source
+    const { credential, eraChanges, errors, main, supervisor } = this.#source
     let link: Link | undefined
     const attempt = async (): Promise<boolean> => {
       const current = (link = await supervisor.ready())
@@ -96,7 +96,7 @@ export class MainSubscriptions implements Reconnected {
     const ask = (): Promise<boolean> => withCredential(credential, attempt)
     try {
       return await ask().catch(async (error: unknown) => {
-        if (!isForgotten(error) && !(await eraWatch.isChange(error, link))) throw error
+        if (!isForgotten(error) && !(await eraChanges.isChange(error, link))) throw error
         return ask()
       })
     } catch (error) {

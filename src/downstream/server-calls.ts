@@ -10,9 +10,10 @@ import { isBridge } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import { unlessCancelled } from '../rpc/cancellation.ts'
 import type { DownstreamEnvironment } from './environment.ts'
-import type { EraWatch } from './health/era-watch.ts'
+import type { EraChanges } from './links/era-changes.ts'
 import type { MainLink } from './health/main-link.ts'
 import type { Supervisor } from './health/supervisor.ts'
+import type { Dialer } from './links/dialer.ts'
 import { MainOnly, ModernOnly } from './links/caller-link-opener.ts'
 import type { Links, Use } from './links/links.ts'
 import type { Offers } from './lists/offers.ts'
@@ -34,13 +35,10 @@ interface ServerCallsSource {
   readonly supervisor: Supervisor
   readonly links: Links
   readonly offers: Offers
-  readonly eraWatch: EraWatch<Link>
+  readonly dialer: Dialer
+  readonly eraChanges: EraChanges
   readonly eras: ServerEras
   readonly errors: ServerErrors
-  /** See `ServerErasSource`. */
-  readonly mayServeLegacy: () => boolean
-  /** Whether this error on a legacy link to a modern server shows that it no longer accepts `initialize` (B268). */
-  readonly isLegacyRefused: (error: unknown) => Promise<boolean>
 }
 
 export class ServerCalls {
@@ -160,19 +158,19 @@ export class ServerCalls {
 
   /** A round that began over the modern link continues there. */
   #goesLegacy({ caller, resume }: Call): boolean {
-    return caller.session !== undefined && resume === undefined && this.#source.mayServeLegacy()
+    return caller.session !== undefined && resume === undefined && this.#source.dialer.mayServeLegacy
   }
 
   /** Calls a server of both eras over the caller's legacy link; over the main link if the server turns out to be modern only. */
   async #attemptLegacy(call: Call, main: Link): Promise<Outcome> {
-    const { isLegacyRefused, links, offers } = this.#source
+    const { eraChanges, links, offers } = this.#source
     const { link } = offers.legacy
     try {
       if (link !== undefined && isOnMainLink(call))
         return await this.#send(call, link).catch((error: unknown) => this.#afterForgotten(error, call, link))
       return await links.lease(call, this.#onLink)
     } catch (error) {
-      if (!(error instanceof ModernOnly) && !(await isLegacyRefused(error))) throw error
+      if (!(error instanceof ModernOnly) && !(await eraChanges.isLegacyRefused(error))) throw error
       return this.#send({ ...call, takesStreams: false }, main)
     }
   }
@@ -186,8 +184,8 @@ export class ServerCalls {
 
   /** `main`: the main link when `call` was sent. */
   async #again(error: unknown, call: Call, main: Link | undefined): Promise<Outcome> {
-    const { environment, eras, eraWatch, offers } = this.#source
-    if (await eraWatch.isChange(error, main)) return this.#attemptLater(call)
+    const { environment, eras, eraChanges, offers } = this.#source
+    if (await eraChanges.isChange(error, main)) return this.#attemptLater(call)
     // Only modern requests over HTTP have mirrored headers; on other links the error comes from the tool, which has run (B231).
     const hasHeaders = this.#main.current?.transport === 'http' && eras.eraFor(call.caller) === 'modern'
     if (!hasHeaders || !isMismatch(error, call)) return again(error, call, environment.retries, () => this.#attemptLater(call))

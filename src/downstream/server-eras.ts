@@ -20,8 +20,6 @@ interface ServerErasSource {
   readonly main: MainLink
   readonly links: Links
   readonly offers: Offers
-  /** Whether a modern server may serve legacy hosts in their own era: it is not known to refuse. */
-  readonly mayServeLegacy: () => boolean
 }
 
 export class ServerEras implements Sweepable {
@@ -37,15 +35,16 @@ export class ServerEras implements Sweepable {
 
   /** The era of calls of this caller, as far as it is known. */
   eraFor({ session }: Pick<Caller, 'session'>): Era | undefined {
-    const { main, dialer, mayServeLegacy } = this.#source
+    const { main, dialer } = this.#source
     const era = main.current?.era
-    return era === 'modern' && session !== undefined && dialer.takesInitialize && mayServeLegacy() ? 'legacy' : era
+    return era === 'modern' && session !== undefined && dialer.takesInitialize && dialer.mayServeLegacy ? 'legacy' : era
   }
 
   /** Settles once the era of this caller's calls is known, or cannot be found out now; `undefined`: it is known. */
   settled(caller: Caller): Promise<unknown> | undefined {
-    const { main, dialer, links, offers, options, mayServeLegacy } = this.#source
-    const isKnown = caller.session === undefined || main.current?.era !== 'modern' || dialer.takesInitialize || !mayServeLegacy()
+    const { main, dialer, links, offers, options } = this.#source
+    const isKnown =
+      caller.session === undefined || main.current?.era !== 'modern' || dialer.takesInitialize || !dialer.mayServeLegacy
     if (isKnown) return undefined
     const opening = options().sharing === 'call' ? offers.legacy.want() : links.opened(caller)
     return opening.catch(() => undefined)
@@ -80,8 +79,8 @@ export class ServerEras implements Sweepable {
 
   /** Settles once the legacy lists are known, or cannot be read now; `undefined`: the server has one era. */
   wantLegacy(): Promise<void> | undefined {
-    const { main, offers, mayServeLegacy } = this.#source
-    return mayServeLegacy() && main.current?.era === 'modern' ? offers.legacy.want() : undefined
+    const { main, dialer, offers } = this.#source
+    return dialer.mayServeLegacy && main.current?.era === 'modern' ? offers.legacy.want() : undefined
   }
 
   /** Closes the link for legacy lists of a server of both eras once no legacy host has used it for `idleStopMs`. */
@@ -93,8 +92,8 @@ export class ServerEras implements Sweepable {
 
   /** Whether the server is known to be modern and may serve this caller in the legacy era. */
   #mayDifferFor({ session }: Pick<Caller, 'session'>): boolean {
-    const { offers, mayServeLegacy } = this.#source
+    const { dialer, offers } = this.#source
     const common = offers.inventory$.value
-    return session !== undefined && common !== undefined && isModernRevision(common.revision) && mayServeLegacy()
+    return session !== undefined && common !== undefined && isModernRevision(common.revision) && dialer.mayServeLegacy
   }
 }

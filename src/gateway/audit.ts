@@ -47,6 +47,17 @@ interface End {
   readonly detail?: string
 }
 
+/** A call whose line is written at its end. */
+interface Begun {
+  readonly call: Call
+  readonly record: CallRecord
+  /** ISO 8601. */
+  readonly time: string
+  readonly startedMs: number
+  /** Absent: bodies are not logged. */
+  readonly received: Buffer | undefined
+}
+
 export class Audit {
   readonly #options: AuditOptions
 
@@ -74,7 +85,8 @@ export class Audit {
     const time = new Date().toISOString()
     // The params as received: inner layers edit them in place.
     const received = this.#options.bodies ? call.params.bytes.subarray(call.params.start, call.params.end) : undefined
-    const write = (end: End): void => this.#write(call, record, time, performance.now() - startedMs, received, end)
+    const begun = { call, record, time, startedMs, received }
+    const write = (end: End): void => this.#write(begun, end)
     const { trouble } = this.#options.sink
     if (trouble !== undefined) {
       write({ denied: { reason: 'audit' }, detail: trouble })
@@ -101,7 +113,8 @@ export class Audit {
     return { denied, ...(code !== undefined && { code }), ...(detail !== undefined && { detail }) }
   }
 
-  #write(call: Call, record: CallRecord, time: string, durationMs: number, received: Buffer | undefined, end: End): void {
+  #write({ call, record, time, startedMs, received }: Begun, end: End): void {
+    const durationMs = performance.now() - startedMs
     const { sink, hideJson, toolsetOf } = this.#options
     const { principal, scope, revision, session } = call.caller
     const denied = end.denied ?? record.denied

@@ -1,8 +1,8 @@
 /**
  * The routing core: one call to one server, many inventories to one list, changes to all hosts.
  *
- *     host ──► era/host/modern-host ─┐                                   ┌─► era/server/legacy-downstream ──► server
- *              era/host/legacy-host ─┴─► layers ─► router ─► downstream ─┴─► era/server/modern-downstream ──► server
+ *     host ──► era/host/modern-host ─┐                                   ┌─► era/server/legacy-link ──► server
+ *              era/host/legacy-host ─┴─► layers ─► router ─► downstream ─┴─► era/server/modern-link ──► server
  *                                     │         │
  *                                     │         └─ catalog snapshot: exposed name → server, original
  *                                     └─ each wraps the next: asking legacy hosts, and layers that are configured
@@ -41,7 +41,7 @@ import type { Payload } from '../wire/message/payload.ts'
 import { isAtLeast, isModernRevision, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
 import { Access } from './access.ts'
 import type { Audit } from './audit.ts'
-import { isAsItCame, isListedDirectly } from './lists/bridges.ts'
+import { isRelayedUnchanged, isListedDirectly } from './bridges.ts'
 import { Confirmations } from './rounds/confirm.ts'
 import { Discovery } from './discovery.ts'
 import { Feed } from './lists/feed.ts'
@@ -63,10 +63,17 @@ import type { TaskSubscriber } from './tasks/task-listeners.ts'
 import { Tasks } from './tasks/tasks.ts'
 import type { Store } from '../store/store.ts'
 
-/** State that replicas share. */
-interface Shared {
+interface GatewaySource {
+  readonly fleet: Fleet
+  readonly seal: Seal
+  readonly signIns: SignIns
+  /** Called with each limit that was reached. */
+  readonly reached: (option: string) => void
+  /** The layers of the program that embeds the gateway. */
+  readonly embedded: readonly Layer[] | undefined
   /** The name of this replica for the others. */
   readonly home: string | undefined
+  /** What replicas share. */
   readonly store: Store | undefined
 }
 
@@ -97,16 +104,7 @@ export class Gateway {
   #scopes: Scopes
   #isStopping = false
 
-  /** `reached` is called with each limit that was reached. */
-  constructor(
-    fleet: Fleet,
-    seal: Seal,
-    signIns: SignIns,
-    options: GatewayOptions,
-    reached: (option: string) => void,
-    embedded: readonly Layer[] = [],
-    shared: Shared = { home: undefined, store: undefined },
-  ) {
+  constructor(options: GatewayOptions, { fleet, seal, signIns, reached, embedded = [], home, store }: GatewaySource) {
     this.#inner = (call) => this.#route(call)
     this.#embedded = embedded.length === 0 ? undefined : stack(embedded, (call) => this.#inner(call))
     this.#fleet = fleet
@@ -149,14 +147,14 @@ export class Gateway {
       relay: (call) => this.#router.relay(call),
       max: () => this.#options.maxSubscriptions,
     })
-    this.parking = new Parking(seal, () => this.#options.parking, reached, shared.home)
+    this.parking = new Parking(seal, () => this.#options.parking, reached, home)
     this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller), this.access)
     const checkPolicy = async (call: Call, route: Route, view: View): Promise<void> => {
       const downstream = fleet.for(route.serverKey, call.caller.principal)
       // Confirmed, since the toolset asks the person anyway.
       if (downstream !== undefined) await this.access.check({ call: { ...call, isConfirmed: true }, route, downstream, view })
     }
-    this.#confirmations = new Confirmations({ seal, feed: this.feed, rounds, ttlMs, checkPolicy, store: shared.store })
+    this.#confirmations = new Confirmations({ seal, feed: this.feed, rounds, ttlMs, checkPolicy, store })
     this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
     this.handle = this.#stacked()
   }
@@ -326,7 +324,7 @@ export class Gateway {
   }
 
   /** Sets the audit log of further calls; `undefined`: none. */
-  keepRecord(audit: Audit | undefined): void {
+  auditBy(audit: Audit | undefined): void {
     this.#audit = audit
     this.handle = this.#stacked()
   }
@@ -449,7 +447,7 @@ export class Gateway {
     const isKnown = this.#options.tasks && (session === undefined || isAtLeast(revision, '2025-11-25'))
     if (!isKnown) throw new Refusal(-32601, `Method not found: ${call.method}`, { status: 404 })
     // A legacy host at a bridge has its own link to its legacy server.
-    const isBetweenLegacyPeers = bridged !== undefined && session !== undefined && isAsItCame(call.caller, bridged)
+    const isBetweenLegacyPeers = bridged !== undefined && session !== undefined && isRelayedUnchanged(call.caller, bridged)
     return isBetweenLegacyPeers ? this.#router.relay(call) : this.#tasks.serve(call)
   }
 }

@@ -17,7 +17,7 @@ import { isServerMethod, isVendorNotification } from '../wire/protocol/methods.t
 import type { Access } from './access.ts'
 import type { Overflow } from './limits/overflow.ts'
 import type { Rates } from './limits/rates.ts'
-import { isAsItCame, isTranslated } from './lists/bridges.ts'
+import { isRelayedUnchanged, isTranslated } from './bridges.ts'
 import type { Feed } from './lists/feed.ts'
 import type { Owners } from './names/owners.ts'
 import { rewriteError } from './rewrite/rewrite-error.ts'
@@ -77,8 +77,8 @@ export class Router {
     const fault = rewriteParams(routed)
     if (fault === undefined) {
       const isInspected = access.inspects(call)
-      if (replaced === undefined && !isInspected) return this.#exchange(routed)
-      const outcome = await this.#exchange(isInspected ? asWhole(routed) : routed, isInspected)
+      if (replaced === undefined && !isInspected) return this.#send(routed)
+      const outcome = await this.#send(isInspected ? asWhole(routed) : routed, isInspected)
       access.mark(call, outcome)
       return outcome
     }
@@ -97,13 +97,13 @@ export class Router {
   }
 
   /** Sends the call to its server and rewrites the answer. `isInspected`: see `Access.inspects`. */
-  async #exchange(routed: RoutedCall, isInspected = false): Promise<Outcome> {
+  async #send(routed: RoutedCall, isInspected = false): Promise<Outcome> {
     const { access, signIns, tasks, rounds, overflow } = this.#parts
     const { call, route, downstream, view } = routed
-    // A task whose result is inspected must not pass as it came.
-    const isRaw = !isInspected && isAsItCame(call.caller, downstream)
-    const asking = tasks.asked(isRaw ? { ...call, isAsItCame: true } : call, downstream, view)
-    let sent = callForServer(routed, isRaw, asking.ask)
+    // A task whose result is inspected must not pass unchanged.
+    const isUnchanged = !isInspected && isRelayedUnchanged(call.caller, downstream)
+    const asking = tasks.asked(isUnchanged ? { ...call, isUnchanged: true } : call, downstream, view)
+    let sent = callForServer(routed, isUnchanged, asking.ask)
     let outcome: Outcome
     try {
       if (signIns.isOurs(sent.resume)) {
@@ -139,7 +139,7 @@ export class Router {
     if (!isOfOwnCalls(method)) await access.check({ call, route, downstream, view: feed.viewOf(caller) })
     // Requests to a modern server carry the level.
     if (method === 'logging/setLevel' && downstream.eras.eraFor(caller) === 'modern') return complete(Payload.of({}))
-    const sent: Call = { ...call, isAsItCame: isAsItCame(caller, downstream), withheld: withheldFrom(downstream) }
+    const sent: Call = { ...call, isUnchanged: isRelayedUnchanged(caller, downstream), withheld: withheldFrom(downstream) }
     const outcome = await downstream.handle({ ...sent, ask: tasks.asked(sent, downstream).ask })
     const { kind, result } = outcome
     const isForLegacyHost = caller.session !== undefined && isTranslated(caller, downstream)

@@ -1,23 +1,21 @@
 /** Messages of legacy hosts within a session, for all listeners (BRIDGING 2.1, 2.4, 5.1). */
 import { encodeBridged, encodeLegacy } from '../era/host/legacy-host.ts'
-import { complete, isBridge, isEndOf, NO_HEADERS, Refusal } from '../rpc/call.ts'
-import type { Answer, Call, Outcome } from '../rpc/call.ts'
-import type { Begun, Recording } from '../observe/capture/recording.ts'
+import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
+import type { Answer, Call, Outcome, Question } from '../rpc/call.ts'
+import type { Begun } from '../observe/capture/recording.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
+import type { CancelSignal } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
-import { progressTokenOf } from '../wire/message/envelope.ts'
 import { META } from '../wire/protocol/meta.ts'
 import { isLogLevel, isOfModernOnly, methodRow } from '../wire/protocol/methods.ts'
 import { Payload } from '../wire/message/payload.ts'
 import type { Parts } from '../wire/message/payload.ts'
 import { reportDeniedMessage } from './denials.ts'
-import { StreamedResult } from '../wire/result/streamed-result.ts'
+import { HostRequest } from './host-request.ts'
 import { reached } from './limits/admission.ts'
 import type { Exchange } from './response/exchange.ts'
 import type { ListenerContext } from './listener-context.ts'
-import { ProgressExchange } from './response/progress.ts'
-import { errorReply } from './response/respond.ts'
 import { SETTINGS } from './session/session-settings.ts'
 import type { SessionSettings } from './session/session-settings.ts'
 import type { Running, Session } from './session/session.ts'
@@ -26,82 +24,99 @@ const EMPTY = Payload.of({}).parts()
 
 /** Serves one request of a session; the answer is sent to `listenerExchange`. */
 export const serveLegacy = (message: Envelope, session: Session, listenerExchange: Exchange, context: ListenerContext): void => {
+  if (message.method !== 'ping') return new LegacyHostRequest(message, session, listenerExchange, context).serve()
   const id = message.id ?? 'null'
-  const ref = context.nextRef()
-  const progressToken = progressTokenOf(message.params)
-  const exchange = new ProgressExchange(listenerExchange, progressToken, message.id)
-  const running: Running = {
-    id,
-    exchange,
-    listenerExchange,
-    abort: new Cancellation(),
-    fail: (error) => fail(error),
-    bytes: message.bytes.length,
-    isOver: false,
-    questions: undefined,
+  session.pinged(id)
+  listenerExchange.answer(resultMessage(id, pong(message, context)), 200)
+}
+
+class LegacyHostRequest extends HostRequest implements Running {
+  readonly era = 'legacy'
+  readonly listenerExchange: Exchange
+  readonly abort = new Cancellation()
+  readonly bytes: number
+  isOver = false
+  questions: Running['questions'] = undefined
+  readonly #session: Session
+
+  constructor(message: Envelope, session: Session, listenerExchange: Exchange, context: ListenerContext) {
+    super(message, session.scope, listenerExchange, context)
+    this.listenerExchange = listenerExchange
+    this.bytes = message.bytes.length
+    this.#session = session
+    this.recording = context.observer?.begin(begunOf(message, session, this.ref))
   }
-  const { signal } = running.abort
-  const isAtBridge = isBridge(session.scope)
-  const recording = message.method === 'ping' ? undefined : context.observer?.begin(begunOf(message, session, ref))
-  const answer = (outcome: Outcome): void => {
-    session.finish(running)
+
+  get signal(): CancelSignal {
+    return this.abort.signal
+  }
+
+  serve(): void {
+    const { message, context } = this
+    const session = this.#session
+    const refusal = context.admission.refuse(session.principal)
+    session.begin(this)
     try {
-      recording?.returned({ method: message.method, signal }, outcome)
-      const result = isAtBridge ? encodeBridged(outcome) : encodeLegacy(outcome)
-      if (result instanceof StreamedResult) return exchange.stream(result, id, signal, fail)
-      if (signal.aborted) return recording?.answered(undefined)
-      const parts = resultMessage(id, result.parts())
-      recording?.answered(parts)
-      if (recording !== undefined) exchange.onTaken(() => recording.written())
-      else if (isEndOf(message.method, message.params, outcome)) exchange.freeRequest()
-      exchange.answer(parts, 200)
+      if (refusal !== undefined) throw refusal
+      this.#checkRequest()
+      if (message.method === 'logging/setLevel' && !this.isAtBridge) return this.answer(setLevel(message, session, context))
+      context.core.handle(this.#callOf(session)).then(
+        (outcome) => this.#returned(outcome),
+        (error: unknown) => this.fail(error),
+      )
     } catch (error) {
-      fail(error)
+      reportDeniedMessage(context, error, { ...session.caller, session }, message.method)
+      this.fail(error)
     }
   }
-  const keepSetting = (outcome: Outcome): void => {
-    session.accepted(message.method, message.params)
-    answer(outcome)
-  }
-  const fail = (error: unknown): void => {
-    session.finish(running)
-    recording?.rejected(error, signal.aborted)
-    if (signal.aborted) return recording?.answered(undefined)
-    const failed = { id, era: 'legacy' as const, method: message.method, ref, isBridge: isAtBridge }
-    context.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
-    const { status, message: parts, scopes } = errorReply(error, failed, context)
-    recording?.answered(parts)
-    exchange.answer(parts, status, scopes)
-  }
-  if (message.method === 'ping') {
-    session.pinged(id)
-    return exchange.answer(resultMessage(id, pong(message, context)), 200)
-  }
-  const refusal = context.admission.refuse(session.principal)
-  session.begin(running)
-  try {
-    if (refusal !== undefined) throw refusal
-    if (message.method === 'initialize') throw new Refusal(-32600, 'initialize was already answered on this connection')
+
+  #checkRequest(): void {
+    const { method } = this.message
+    const session = this.#session
+    if (method === 'initialize') throw new Refusal(-32600, 'initialize was already answered on this connection')
     // Methods of 2026-07-28 do not exist, not even at a bridge. A bridge relays methods of no revision (B277).
-    if (isAtBridge ? isOfModernOnly(message.method) : methodRow(message.method, 'legacy') === undefined)
-      throw new Refusal(-32601, `Method not found: ${message.method}`)
-    const { maxInFlightPerSession } = context.options.limits
+    if (this.isAtBridge ? isOfModernOnly(method) : methodRow(method, 'legacy') === undefined)
+      throw new Refusal(-32601, `Method not found: ${method}`)
+    const { maxInFlightPerSession } = this.context.options.limits
     if (session.inFlight > maxInFlightPerSession) throw reached('listen.limits.in_flight_per_session', maxInFlightPerSession)
-    if (message.method === 'logging/setLevel' && !isAtBridge) return answer(setLevel(message, session, context))
-    const call = makeCall(message, session, exchange, progressToken, running, ref, recording)
-    const then =
-      message.method === 'tools/list'
-        ? (outcome: Outcome): void => {
-            context.sighted?.(session, session.caller)
-            answer(outcome)
-          }
-        : SETTINGS.has(message.method)
-          ? keepSetting
-          : answer
-    context.core.handle(call).then(then, fail)
-  } catch (error) {
-    reportDeniedMessage(context, error, { ...session.caller, session }, message.method)
-    fail(error)
+  }
+
+  #callOf({ caller, logLevel }: Session): Call {
+    const { recording, target } = this
+    const ask = (question: Question): Promise<Answer> => {
+      const answer = (): Promise<Answer> => this.#session.askDuring(this, question)
+      return recording === undefined ? answer() : recording.timed(question, answer)
+    }
+    return this.makeCall({ target, caller, logLevel, unknownHeaders: NO_HEADERS, ask })
+  }
+
+  /** Relays progress, and log messages of the session's level. A task sends them after the answer, too. */
+  protected notify(method: string, params: Payload): void {
+    const session = this.#session
+    if (method === 'notifications/progress') {
+      if (this.isOver) this.exchange.late(params, session.outletOf(this))
+      else this.exchange.progress(params)
+    } else if (method !== 'notifications/message' || session.wantsLogLevel(params.text('level'))) {
+      const parts = notificationMessage(method, params.parts())
+      if (this.isOver) session.outletOf(this)?.send(parts)
+      else this.exchange.message(parts)
+    }
+  }
+
+  #returned(outcome: Outcome): void {
+    const { method, params } = this.message
+    const session = this.#session
+    if (method === 'tools/list') this.context.sighted?.(session, session.caller)
+    else if (SETTINGS.has(method)) session.accepted(method, params)
+    this.answer(outcome)
+  }
+
+  protected release(): void {
+    this.#session.finish(this)
+  }
+
+  protected encode(outcome: Outcome): Outcome['result'] {
+    return this.isAtBridge ? encodeBridged(outcome) : encodeLegacy(outcome)
   }
 }
 
@@ -147,50 +162,6 @@ const setLevel = (message: Envelope, session: Session, context: ListenerContext)
   session.accepted(message.method, message.params)
   context.core.levelChanged(session.caller, level)
   return complete(Payload.of({}))
-}
-
-const makeCall = (
-  message: Envelope,
-  session: Session,
-  exchange: ProgressExchange,
-  progressToken: Call['progressToken'],
-  running: Running,
-  ref: number,
-  record: Recording | undefined,
-): Call => {
-  const params = message.params ?? Payload.of({})
-  const row = methodRow(message.method, 'legacy')
-  return {
-    ref,
-    method: message.method,
-    target: row?.field === undefined || row.field === 'ref' ? undefined : params.text(row.field),
-    params,
-    caller: session.caller,
-    resume: undefined,
-    signal: running.abort.signal,
-    progressToken,
-    logLevel: session.logLevel,
-    paramHeaders: [],
-    unknownHeaders: NO_HEADERS,
-    takesStreams: exchange.takesStreams,
-    responseChannel: exchange,
-    notify: (method, notified) => {
-      if (method === 'notifications/progress') {
-        if (running.isOver) exchange.late(notified, session.outletOf(running))
-        else exchange.progress(notified)
-      } else if (method !== 'notifications/message' || session.wantsLogLevel(notified.text('level'))) {
-        const parts = notificationMessage(method, notified.parts())
-        // A task continues after the answer.
-        if (running.isOver) session.outletOf(running)?.send(parts)
-        else exchange.message(parts)
-      }
-    },
-    ask: (question) => {
-      const answer = (): Promise<Answer> => session.askDuring(running, question)
-      return record === undefined ? answer() : record.timed(question, answer)
-    },
-    record,
-  }
 }
 
 const begunOf = ({ method, bytes }: Envelope, session: Session, ref: number): Begun => ({

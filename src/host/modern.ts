@@ -2,24 +2,23 @@
 import { checkMirrors, checkVersionHeader, mismatch } from '../era/host/check-headers.ts'
 import { declaredOnly } from '../era/declared-capabilities.ts'
 import { checkRound, checkRange, readModern, encodeModern } from '../era/host/modern-host.ts'
-import type { ModernRequest } from '../era/host/modern-host.ts'
-import { complete, isBridge, isEndOf, NO_HEADERS, Refusal } from '../rpc/call.ts'
-import type { Call, Caller, CallerFacts, InputRequired, Outcome, Scope } from '../rpc/call.ts'
-import type { Begun, Recording } from '../observe/capture/recording.ts'
-import type { Cancel } from '../rpc/cancellation.ts'
+import type { Introduced } from '../era/host/modern-host.ts'
+import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
+import type { Caller, CallerFacts, InputRequired, Outcome, Scope } from '../rpc/call.ts'
+import type { Begun } from '../observe/capture/recording.ts'
+import type { CancelSignal } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
-import { notificationMessage, resultMessage } from '../wire/message/message.ts'
-import { progressTokenOf } from '../wire/message/envelope.ts'
+import { notificationMessage } from '../wire/message/message.ts'
 import { isLogLevel, isOfLegacyOnly, isVendorNotification, methodRow, reaches } from '../wire/protocol/methods.ts'
 import { META, PER_EXCHANGE } from '../wire/protocol/meta.ts'
 import { MODERN } from '../wire/protocol/revisions.ts'
 import { checkParamHeaders } from '../wire/headers/param-headers.ts'
 import { Failure } from '../wire/message/failure.ts'
-import { Payload } from '../wire/message/payload.ts'
+import type { Payload } from '../wire/message/payload.ts'
 import { jsonObject } from '../values/json-object.ts'
 import { withHost } from './caller-facts.ts'
 import { reportDeniedMessage } from './denials.ts'
-import { StreamedResult } from '../wire/result/streamed-result.ts'
+import { HostRequest } from './host-request.ts'
 import { NOTHING } from './limits/admission.ts'
 import type { Exchange } from './response/exchange.ts'
 import type { Sighted } from './host-sightings.ts'
@@ -27,8 +26,6 @@ import type { ListenerContext } from './listener-context.ts'
 import type { HostLimits } from './options.ts'
 import { serveSubscriptions } from './subscription-stream.ts'
 import type { PipeEnd } from './subscription-stream.ts'
-import { ProgressExchange } from './response/progress.ts'
-import { errorReply } from './response/respond.ts'
 import { discoverAnswer, resultIdentity } from './handshake.ts'
 
 /** The source of a modern request. */
@@ -45,87 +42,110 @@ export interface ModernOrigin {
   readonly pipe: PipeEnd | undefined
 }
 
-/** Serves one request; the answer is sent to `listenerExchange`. Nothing is sent after `abort` has fired. */
+/** Serves one request; the answer is sent to `listenerExchange`. Nothing is sent after `signal` has fired. */
 export const serveModern = (
   message: Envelope,
   origin: ModernOrigin,
   listenerExchange: Exchange,
-  abort: Cancel,
+  signal: CancelSignal,
   context: ListenerContext,
-): void => {
-  const id = message.id ?? 'null'
-  const ref = context.nextRef()
-  const exchange = new ProgressExchange(listenerExchange, progressTokenOf(message.params), message.id)
-  /** `undefined`: calls are not recorded. */
-  let recording: Recording | undefined
+): void => new ModernHostRequest(message, origin, listenerExchange, signal, context).serve()
+
+class ModernHostRequest extends HostRequest {
+  readonly era = 'modern'
+  readonly signal: CancelSignal
+  readonly #origin: ModernOrigin
   /** Bytes that admission counts for this call. */
-  let held = NOTHING
-  const encode = (outcome: Outcome): Outcome['result'] => encodeModern(outcome, message.method, resultIdentity(origin, context))
-  const fail = (error: unknown): void => {
-    if (held !== NOTHING) held = context.admission.end(origin.principal, held)
-    recording?.rejected(error, abort.signal.aborted)
-    if (abort.signal.aborted) {
-      recording?.answered(undefined)
-      return exchange.end()
-    }
-    const failed = {
-      id,
-      era: 'modern' as const,
-      method: message.method,
-      ref,
-      isBridge: isBridge(origin.scope),
-      encode: (result: Outcome['result']) => encode(complete(result)),
-    }
-    const { status, message: parts, scopes } = errorReply(error, failed, context)
-    recording?.answered(parts)
-    context.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
-    exchange.answer(parts, status, scopes)
+  #held = NOTHING
+  /** Least level of log messages; `undefined`: the host wants none. */
+  #logLevel: Introduced['logLevel']
+
+  constructor(
+    message: Envelope,
+    origin: ModernOrigin,
+    listenerExchange: Exchange,
+    signal: CancelSignal,
+    context: ListenerContext,
+  ) {
+    super(message, origin.scope, listenerExchange, context)
+    this.signal = signal
+    this.#origin = origin
   }
-  try {
-    const request = check(message, origin, context)
-    const caller = callerOf(request, origin)
-    if (message.method === 'subscriptions/listen')
-      return serveSubscriptions(message, caller, exchange, abort.signal, origin.pipe, context)
-    const answer = (outcome: Outcome): void => {
-      if (held !== NOTHING) held = context.admission.end(origin.principal, held)
-      try {
-        if (outcome.kind === 'input_required') checkRetry(message, outcome, context.options.limits)
-        recording?.returned({ method: message.method, signal: abort.signal }, outcome)
-        const result = encode(outcome)
-        if (result instanceof StreamedResult) return exchange.stream(result, id, abort.signal, fail)
-        if (abort.signal.aborted) return recording?.answered(undefined)
-        const parts = resultMessage(id, result.parts())
-        recording?.answered(parts)
-        if (recording !== undefined) exchange.onTaken(() => recording?.written())
-        else if (isEndOf(message.method, message.params, outcome)) exchange.freeRequest()
-        exchange.answer(parts, 200)
-      } catch (error) {
-        fail(error)
-      }
+
+  serve(): void {
+    const { message, context } = this
+    const origin = this.#origin
+    try {
+      const introduced = checkRequest(message, origin, context)
+      const caller = callerOf(introduced, origin)
+      if (message.method === 'subscriptions/listen') return serveSubscriptions(this, caller, origin.pipe)
+      this.#record(introduced.clientInfo)
+      if (message.method === 'server/discover') this.#discover(introduced, caller)
+      else this.#call(introduced, caller)
+    } catch (error) {
+      reportDeniedMessage(context, error, origin, message.method)
+      if (this.recording === undefined) this.#record(clientInfoOf(message))
+      this.fail(error)
     }
-    recording = context.observer?.begin(begunOf(message, ref, request.clientInfo, origin))
-    if (message.method === 'server/discover') {
-      context.sighted?.(sightedOf(request, origin), undefined)
-      const found = discoverAnswer(caller, context, origin.pipe !== undefined)
-      return found instanceof Promise ? void found.then((result) => answer(complete(result)), fail) : answer(complete(found))
-    }
-    const refusal = origin.isAdmitted ? undefined : context.admission.refuse(origin.principal)
+  }
+
+  #record(clientInfo: unknown): void {
+    this.recording = this.context.observer?.begin(begunOf(this.message, this.ref, clientInfo, this.#origin))
+  }
+
+  #discover(introduced: Introduced, caller: Caller): void {
+    const { context } = this
+    const origin = this.#origin
+    context.sighted?.(sightedOf(introduced, origin), undefined)
+    const found = discoverAnswer(caller, context, origin.pipe !== undefined)
+    if (!(found instanceof Promise)) return this.answer(complete(found))
+    found.then(
+      (result) => this.answer(complete(result)),
+      (error: unknown) => this.fail(error),
+    )
+  }
+
+  #call(introduced: Introduced, caller: Caller): void {
+    const { message, context } = this
+    const { isAdmitted, principal } = this.#origin
+    const refusal = isAdmitted ? undefined : context.admission.refuse(principal)
     if (refusal !== undefined) throw refusal
-    const call = makeCall(message, request, caller, origin, exchange, abort, ref, recording, context)
-    held = message.bytes.length
-    context.admission.begin(origin.principal, held)
-    const then =
-      message.method === 'tools/list'
-        ? (outcome: Outcome): void => {
-            context.sighted?.(sightedOf(request, origin), caller)
-            answer(outcome)
-          }
-        : answer
-    context.core.handle(call).then(then, fail)
-  } catch (error) {
-    reportDeniedMessage(context, error, origin, message.method)
-    recording ??= context.observer?.begin(begunOf(message, ref, clientInfoOf(message), origin))
-    fail(error)
+    const { target } = this
+    const unknownHeaders = paramHeaders(message, caller, target, this.#origin, context)
+    const call = this.makeCall({ target, caller, logLevel: introduced.logLevel, unknownHeaders, ask: undefined })
+    this.#logLevel = introduced.logLevel
+    this.#held = message.bytes.length
+    context.admission.begin(principal, this.#held)
+    context.core.handle(call).then(
+      (outcome) => {
+        if (message.method === 'tools/list') context.sighted?.(sightedOf(introduced, this.#origin), caller)
+        this.answer(outcome)
+      },
+      (error: unknown) => this.fail(error),
+    )
+  }
+
+  protected override check(outcome: Outcome): void {
+    if (outcome.kind === 'input_required') checkRetry(this.message, outcome, this.context.options.limits)
+  }
+
+  protected override aborted(): void {
+    this.exchange.end()
+  }
+
+  protected release(): void {
+    if (this.#held !== NOTHING) this.#held = this.context.admission.end(this.#origin.principal, this.#held)
+  }
+
+  protected encode(outcome: Outcome): Outcome['result'] {
+    return encodeModern(outcome, this.message.method, resultIdentity(this.#origin, this.context))
+  }
+
+  /** Relays progress, other notifications, and log messages of the requested level; at a bridge all of its peer (B136, B137, B146, B277). */
+  protected notify(method: string, params: Payload, isOfPeer = false): void {
+    if (method === 'notifications/progress') this.exchange.progress(params)
+    else if (isOfPeer || method !== 'notifications/message' || isSevere(params, this.#logLevel))
+      this.exchange.message(notificationMessage(method, params.parts()))
   }
 }
 
@@ -141,7 +161,7 @@ export const receiveModern = ({ kind, method, params }: Envelope, origin: Modern
 }
 
 const callerOf = (
-  { revision, capabilities, clientInfo }: Pick<ModernRequest, 'revision' | 'capabilities' | 'clientInfo'>,
+  { revision, capabilities, clientInfo }: Pick<Introduced, 'revision' | 'capabilities' | 'clientInfo'>,
   { principal, scope, facts }: ModernOrigin,
 ): Caller => ({
   principal,
@@ -154,11 +174,11 @@ const callerOf = (
 })
 
 /** Makes the checks of BRIDGING 5.1 for a modern body, in the order of its rows. */
-const check = (
+const checkRequest = (
   message: Envelope,
   { headers, scope }: ModernOrigin,
   { capabilityCache, options }: ListenerContext,
-): ModernRequest => {
+): Introduced => {
   checkRange(message, options.revisions)
   if (headers !== undefined) checkVersionHeader(message, headers['mcp-protocol-version'])
   const request = readModern(message, capabilityCache)
@@ -171,40 +191,6 @@ const check = (
   return request
 }
 
-const makeCall = (
-  message: Envelope,
-  request: ModernRequest,
-  caller: Caller,
-  origin: ModernOrigin,
-  exchange: ProgressExchange,
-  abort: Cancel,
-  ref: number,
-  record: Recording | undefined,
-  context: ListenerContext,
-): Call => {
-  const params = message.params ?? Payload.of({})
-  const row = methodRow(message.method, 'modern')
-  const target = row?.field === undefined || row.field === 'ref' ? undefined : params.text(row.field)
-  return {
-    ref,
-    method: message.method,
-    target,
-    params,
-    caller,
-    resume: undefined,
-    signal: abort.signal,
-    progressToken: request.progressToken,
-    logLevel: request.logLevel,
-    paramHeaders: [],
-    unknownHeaders: paramHeaders(message, caller, target, origin, context),
-    takesStreams: exchange.takesStreams,
-    responseChannel: exchange,
-    notify: relay(request, exchange),
-    ask: undefined,
-    record,
-  }
-}
-
 /** Throws `Failure` if the host's retry would exceed `listen.limits.max_body`: a person would answer in vain. */
 const checkRetry = ({ params }: Envelope, { state = '' }: InputRequired, { maxBodyBytes }: HostLimits): void => {
   if (state.length + (params?.raw('arguments')?.length ?? 0) <= maxBodyBytes) return
@@ -214,7 +200,7 @@ const checkRetry = ({ params }: Envelope, { state = '' }: InputRequired, { maxBo
 
 const transportOf = ({ headers }: ModernOrigin): 'stdio' | 'http' => (headers === undefined ? 'stdio' : 'http')
 
-const sightedOf = ({ clientInfo, revision }: ModernRequest, origin: ModernOrigin): Sighted => ({
+const sightedOf = ({ clientInfo, revision }: Introduced, origin: ModernOrigin): Sighted => ({
   clientInfo,
   revision,
   scope: origin.scope,
@@ -257,20 +243,7 @@ const paramHeaders = (
   return unknown ?? NO_HEADERS
 }
 
-/** Relays progress, other notifications, and log messages of the requested level; at a bridge all of its peer (B136, B137, B146, B277). */
-const relay =
-  (request: ModernRequest, exchange: ProgressExchange): Call['notify'] =>
-  (method, params, isOfPeer = false) => {
-    if (method === 'notifications/progress') exchange.progress(params)
-    else if (
-      isOfPeer ||
-      method !== 'notifications/message' ||
-      (request.logLevel !== undefined && isSevere(params, request.logLevel))
-    )
-      exchange.message(notificationMessage(method, params.parts()))
-  }
-
-const isSevere = (params: Payload, minimum: NonNullable<ModernRequest['logLevel']>): boolean => {
+const isSevere = (params: Payload, minimum: Introduced['logLevel']): boolean => {
   const level = params.text('level')
-  return isLogLevel(level) && reaches(level, minimum)
+  return minimum !== undefined && isLogLevel(level) && reaches(level, minimum)
 }

@@ -5,7 +5,6 @@
 import { tasksNotDeclared } from '../era/host/modern-host.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Caller, ChangeListener } from '../rpc/call.ts'
-import type { CancelSignal } from '../rpc/cancellation.ts'
 import { within } from '../time/within.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
@@ -13,7 +12,7 @@ import { META } from '../wire/protocol/meta.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { declaresTasks } from '../wire/protocol/extensions.ts'
 import { NOTHING, reached } from './limits/admission.ts'
-import type { Exchange } from './response/exchange.ts'
+import type { HostRequest } from './host-request.ts'
 import type { Subscriber } from './core.ts'
 import type { ListenerContext } from './listener-context.ts'
 import type { ChangedList } from '../wire/protocol/methods.ts'
@@ -22,86 +21,113 @@ import { CHANGED_LISTS, listChangedMethod } from '../wire/protocol/methods.ts'
 /** The peer of a pipe: a host, or an attached `trunkline stdio`, which outlives this process. */
 export type PipeEnd = 'host' | 'relay'
 
-/** Serves one stream until `signal` fires (the host has disconnected) or the gateway ends it. */
-export const serveSubscriptions = (
-  message: Envelope,
-  caller: Caller,
-  exchange: Exchange,
-  signal: CancelSignal,
-  pipe: PipeEnd | undefined,
-  context: ListenerContext,
-): void => {
-  const id = message.id ?? 'null'
-  const filter = message.params?.object('notifications')
-  if (filter === undefined) throw new Refusal(-32602, 'subscriptions/listen needs params.notifications')
-  const wanted = new Set<ChangedList>(CHANGED_LISTS.filter((list) => filter.value(flagOf(list)) === true))
-  const uris = subscribable(filter, caller, context)
-  const tasks = followable(filter, caller, context)
+/** Serves one stream until the host disconnects or the gateway ends it. Throws for a request that is refused. */
+export const serveSubscriptions = (request: HostRequest, caller: Caller, pipe: PipeEnd | undefined): void =>
+  new SubscriptionStream(request, caller, pipe).open()
+
+class SubscriptionStream implements Subscriber, ChangeListener {
+  readonly #request: HostRequest
+  readonly #caller: Caller
+  readonly #pipe: PipeEnd | undefined
+  readonly #lists: ReadonlySet<ChangedList>
+  readonly #uris: readonly string[] | undefined
+  readonly #tasks: readonly string[] | undefined
   /** Bytes that admission counts for this stream; over HTTP the limits of connections hold. */
-  let held = pipe === undefined ? NOTHING : admit(message, caller, context)
+  #held = NOTHING
   /** Notifications before the acknowledgement; `undefined`: it was sent. */
-  let early: (() => void)[] | undefined = []
-  const send = (method: string, params: Payload): void => {
-    if (early !== undefined) return void early.push(() => send(method, params))
+  #early: (() => void)[] | undefined = []
+
+  constructor(request: HostRequest, caller: Caller, pipe: PipeEnd | undefined) {
+    const { message, context } = request
+    const filter = message.params?.object('notifications')
+    if (filter === undefined) throw new Refusal(-32602, 'subscriptions/listen needs params.notifications')
+    this.#request = request
+    this.#caller = caller
+    this.#pipe = pipe
+    this.#lists = new Set(CHANGED_LISTS.filter((list) => filter.value(flagOf(list)) === true))
+    this.#uris = subscribable(filter, caller, context)
+    this.#tasks = followable(filter, caller, context)
+  }
+
+  open(): void {
+    const { message, signal, context } = this.#request
+    const [uris, tasks, caller] = [this.#uris, this.#tasks, this.#caller]
+    if (this.#pipe !== undefined) this.#held = admit(message, caller, context)
+    context.core.watchLists(caller, this)
+    if ((uris?.length ?? 0) + (tasks?.length ?? 0) === 0) this.#acknowledge(uris, tasks)
+    else
+      void Promise.all([
+        uris && watch(uris, this, caller, context),
+        // A host polls the tasks that are not accepted ([ext tasks], Task Status Notifications).
+        tasks && accepted(tasks, tasks, (id) => context.core.followTask(this, caller, id)),
+      ]).then(([watched, followed]) => this.#acknowledge(watched, followed))
+    signal.addEventListener('abort', () => this.#release(), { once: true })
+  }
+
+  updated(params: Payload): void {
+    this.#send('notifications/resources/updated', params)
+  }
+
+  task(params: Payload): void {
+    this.#send('notifications/tasks', params)
+  }
+
+  changed(list: ChangedList): void {
+    if (this.#lists.has(list)) this.#send(listChangedMethod(list), Payload.of({}))
+  }
+
+  ended(): void {
+    // Deferred, since a stopping gateway calls back within `watchLists`.
+    queueMicrotask(() => this.#finish())
+  }
+
+  #send(method: string, params: Payload): void {
+    const { id, exchange } = this.#request
+    if (this.#early !== undefined) return void this.#early.push(() => this.#send(method, params))
     params.setIn('_meta', META.subscriptionId, id)
     exchange.message(notificationMessage(method, params.parts()))
   }
-  const subscriber: Subscriber = {
-    updated: (params) => send('notifications/resources/updated', params),
-    task: (params) => send('notifications/tasks', params),
-  }
-  const listener: ChangeListener = {
-    changed: (list) => {
-      if (wanted.has(list)) send(listChangedMethod(list), Payload.of({}))
-    },
-    // Deferred, since a stopping gateway calls back within `watchLists`, before `finish` is defined.
-    ended: () => queueMicrotask(finish),
-  }
-  context.core.watchLists(caller, listener)
-  const acknowledge = (watched: readonly string[] | undefined, followed: readonly string[] | undefined): void => {
-    const queued = early
-    early = undefined
-    if (signal.aborted || queued === undefined) return
+
+  #acknowledge(watched: readonly string[] | undefined, followed: readonly string[] | undefined): void {
+    const early = this.#early
+    this.#early = undefined
+    if (this.#request.signal.aborted || early === undefined) return
     const notifications = {
-      ...Object.fromEntries([...wanted].map((list) => [flagOf(list), true])),
+      ...Object.fromEntries([...this.#lists].map((list) => [flagOf(list), true])),
       ...(watched !== undefined && { resourceSubscriptions: watched }),
       ...(followed !== undefined && { taskIds: followed }),
     }
-    send('notifications/subscriptions/acknowledged', Payload.of({ notifications }))
-    for (const sendNow of queued) sendNow()
+    this.#send('notifications/subscriptions/acknowledged', Payload.of({ notifications }))
+    for (const sendNow of early) sendNow()
   }
-  if ((uris?.length ?? 0) + (tasks?.length ?? 0) === 0) acknowledge(uris, tasks)
-  else
-    void Promise.all([
-      uris && watch(uris, subscriber, caller, context),
-      // A host polls the tasks that are not accepted ([ext tasks], Task Status Notifications).
-      tasks && accepted(tasks, tasks, (id) => context.core.followTask(subscriber, caller, id)),
-    ]).then(([watched, followed]) => acknowledge(watched, followed))
 
-  const release = (): void => {
-    if (held !== NOTHING) held = context.admission.end(caller.principal, held)
-    context.core.unwatchLists(listener)
-    context.core.unsubscribe(subscriber)
+  #release(): void {
+    const { admission, core } = this.#request.context
+    if (this.#held !== NOTHING) this.#held = admission.end(this.#caller.principal, this.#held)
+    core.unwatchLists(this)
+    core.unsubscribe(this)
   }
+
   /** Ends the stream from our side: the tagged empty result, and on a pipe also the cancellation (B125, B126). */
-  const finish = (): void => {
-    release()
+  #finish(): void {
+    const { id, exchange, context } = this.#request
+    this.#release()
     // The relay reopens the stream at the next process, so the host must not receive an end.
-    if (pipe === 'relay') {
-      early = undefined
+    if (this.#pipe === 'relay') {
+      this.#early = undefined
       return exchange.end()
     }
     // Nothing is watched any more; does nothing after the acknowledgement (B121).
-    acknowledge(uris && [], tasks && [])
+    this.#acknowledge(this.#uris && [], this.#tasks && [])
     const result = Payload.of({
       resultType: 'complete',
-      _meta: { [META.serverInfo]: context.endpointInfos.of(caller.scope).info },
+      _meta: { [META.serverInfo]: context.endpointInfos.of(this.#caller.scope).info },
     })
     result.setIn('_meta', META.subscriptionId, id)
     exchange.answer(resultMessage(id, result.parts()), 200)
-    if (pipe === 'host') exchange.message(notificationMessage('notifications/cancelled', [Buffer.from(`{"requestId":${id}}`)]))
+    if (this.#pipe === 'host')
+      exchange.message(notificationMessage('notifications/cancelled', [Buffer.from(`{"requestId":${id}}`)]))
   }
-  signal.addEventListener('abort', release, { once: true })
 }
 
 /** The member of the filter for a list. */

@@ -173,7 +173,7 @@ export interface Call {
   /** A big result may be a `StreamedResult`: the response channel can relay it while it is being received. */
   readonly takesStreams?: boolean
   /** Relayed unchanged (B277): at a bridge between peers of one era, whose link no other principal uses. */
-  readonly isAsItCame?: boolean
+  readonly isUnchanged?: boolean
   /** Maximum time of the call, where it differs from the options of the server. */
   readonly totalMs?: number | undefined
   /** While it exerts backpressure, streams that send to this caller alone are not read (F-21). */

@@ -233,7 +233,14 @@ const DRIVES: Readonly<Record<string, Drive>> = {
     const counts = new LimitCounts({ warn: () => undefined })
     const sessions = new Sessions(() => ({ ...DEFAULT_HOST_LIMITS, maxSessionsPerPrincipal: 1 }), counts)
     const introduction = { revision: '2025-11-25', capabilities: {}, clientInfo: undefined, hops: 0 } as const
-    const one = (): Session => new Session(introduction, 'p', { server: undefined }, { begin: () => undefined, end: () => -1 })
+    const one = (): Session =>
+      new Session({
+        introduction,
+        principal: 'p',
+        scope: { server: undefined },
+        admission: { begin: () => undefined, end: () => -1 },
+        transport: 'stdio',
+      })
     sessions.add(one())
     const used = sessions.add(one())
     used.posts = new IdTable()

@@ -77,7 +77,7 @@ export const statsOf = ({ fleet }: Pick<Running, 'fleet'>, windowMs: number, cal
   return {
     windowMs,
     servers: fleet.downstreams$.value.map((downstream) => {
-      const all = [downstream, ...(downstream.personal?.all ?? [])]
+      const { all } = downstream
       const bytes = all.flatMap(({ dialer }) => dialer.processes).reduce((sum, { pid }) => sum + (memory.get(pid) ?? 0), 0)
       return {
         server: downstream.options.key,

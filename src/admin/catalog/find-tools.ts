@@ -1,5 +1,6 @@
 /** The tools of the catalog, for people, with their costs. */
 import { estimateTokens } from '../../catalog/tokens.ts'
+import { mapRows } from '../../catalog/view/view.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { Searches } from '../../gateway/lists/searches.ts'
 import { EVERYTHING } from '../../rpc/call.ts'
@@ -11,21 +12,17 @@ import type { FoundTool, ToolDefinition, ToolRow } from './tools.ts'
 /** Tools of the scope whose name, server or description contains every word of `query`, in the order of the catalog. */
 export const listTools = (gateway: Gateway, query = '', scope: Scope = EVERYTHING): ToolRow[] => {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
-  const { rows, entries } = gateway.feed.viewOf({ scope, revision: MODERN }).list('tools')
-  return rows
-    .map(({ server, entry, exposed }, at): ToolRow => {
-      // Cast: there is an entry for each row.
-      const bytes = entries[at]!
-      const text = bytes.toString()
-      const definition = parseOwnJson<ToolDefinition>(text)
-      const tokens = estimateTokens(bytes)
-      const isExact = JSON.stringify(definition) === text
-      return { name: exposed, server: server.key, original: entry.original, tokens, definition, ...(!isExact && { text }) }
-    })
-    .filter(({ name, server, definition }) => {
-      const text = `${name} ${server} ${definition.description ?? ''}`.toLowerCase()
-      return words.every((word) => text.includes(word))
-    })
+  const list = gateway.feed.viewOf({ scope, revision: MODERN }).list('tools')
+  return mapRows(list, ({ server, entry, exposed }, bytes): ToolRow => {
+    const text = bytes.toString()
+    const definition = parseOwnJson<ToolDefinition>(text)
+    const tokens = estimateTokens(bytes)
+    const isExact = JSON.stringify(definition) === text
+    return { name: exposed, server: server.key, original: entry.original, tokens, definition, ...(!isExact && { text }) }
+  }).filter(({ name, server, definition }) => {
+    const text = `${name} ${server} ${definition.description ?? ''}`.toLowerCase()
+    return words.every((word) => text.includes(word))
+  })
 }
 
 const MOST_FOUND = 20

@@ -6,6 +6,7 @@ import type { Subscription } from 'rxjs'
 import { LIST_KINDS } from '../../catalog/inventory.ts'
 import type { ListKind } from '../../catalog/inventory.ts'
 import { estimateTokens } from '../../catalog/tokens.ts'
+import { mapRows } from '../../catalog/view/view.ts'
 import type { View } from '../../catalog/view/view.ts'
 import type { Feed } from '../../gateway/lists/feed.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
@@ -107,14 +108,12 @@ export class HistoryKeeper implements Disposable {
 
 const listedIn = (view: View): Listed =>
   new Map(
-    LIST_KINDS.flatMap((kind) => {
-      const { rows, entries } = view.list(kind)
-      return rows.map(({ exposed, server }, at) => {
-        // Cast: there is an entry for each row.
-        const listed = { kind, name: exposed, server: server.key, bytes: entries[at]! }
+    LIST_KINDS.flatMap((kind) =>
+      mapRows(view.list(kind), ({ exposed, server }, bytes) => {
+        const listed = { kind, name: exposed, server: server.key, bytes }
         return [`${kind} ${exposed}`, listed] as const
-      })
-    }),
+      }),
+    ),
   )
 
 const changedEntries = (before: Listed, after: Listed): EntryChange[] =>

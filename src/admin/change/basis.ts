@@ -7,6 +7,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Running } from '../../app/running.ts'
 import { decodeInventory, encodeInventory, perKind } from '../../catalog/inventory.ts'
 import type { EncodedInventory, Entry, Inventory, ListKind } from '../../catalog/inventory.ts'
+import { mapRows } from '../../catalog/view/view.ts'
 import type { Pin } from '../../catalog/lock/pinned.ts'
 import { estimateTokens } from '../../catalog/tokens.ts'
 import { fingerprint } from '../../config/change/fingerprints.ts'
@@ -104,11 +105,7 @@ export const basisOf = (
         pins: Object.fromEntries(Object.entries(pins).map(([tool, pin]) => [hide(tool), hiddenPin(pin, hide)])),
       }),
     ),
-    lists: perKind((kind) => {
-      const { rows, entries } = whole.list(kind)
-      // Cast: there is an entry for each row.
-      return rows.map(({ exposed }, at) => listedEntry(hide(exposed), entries[at]!, hide))
-    }),
+    lists: perKind((kind) => mapRows(whole.list(kind), ({ exposed }, bytes) => listedEntry(hide(exposed), bytes, hide))),
     total: whole.cost,
     toolsets: [...costs],
     problems: hide(whole.catalog.problems.map(({ message }) => message)),

@@ -6,7 +6,7 @@ import { Curator } from '../../catalog/curate/curated-inventory.ts'
 import { LIST_KINDS } from '../../catalog/inventory.ts'
 import type { ListKind } from '../../catalog/inventory.ts'
 import { vetHidden } from '../../catalog/curate/vetting.ts'
-import { Views } from '../../catalog/view/view.ts'
+import { mapRows, Views } from '../../catalog/view/view.ts'
 import type { View } from '../../catalog/view/view.ts'
 import { changedOptions, diffFingerprints } from '../../config/change/difference.ts'
 import { fingerprint } from '../../config/change/fingerprints.ts'
@@ -142,10 +142,8 @@ const catalogUnder = ({ servers, gateway }: Configuration, known: ReadonlyMap<st
 }
 
 const compareLists = (kind: ListKind, was: readonly ListedEntry[], will: View): EntryPlan[] => {
-  const { rows, entries } = will.list(kind)
   const before = new Map(was.map((entry) => [entry.name, entry]))
-  // Cast: there is an entry for each row.
-  const after = new Map(rows.map(({ exposed }, at) => [exposed, listedEntry(exposed, entries[at]!)]))
+  const after = new Map(mapRows(will.list(kind), ({ exposed }, bytes) => [exposed, listedEntry(exposed, bytes)]))
   return [...new Set([...after.keys(), ...before.keys()])].flatMap((name): EntryPlan[] => {
     const [from, to] = [before.get(name), after.get(name)]
     if (from?.digest === to?.digest) return []

@@ -55,18 +55,23 @@ const isAwake = ({ path: socketPath }: SocketLocation, signal: AbortSignal | und
 
 type Query = Readonly<Record<string, string | readonly string[] | undefined>>
 
+interface Asked {
+  readonly body?: string | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
 /** `stop`: ends every request that has no signal of its own. */
 const remoteControl = (location: SocketLocation, stop: AbortSignal | undefined): Control => {
-  const ask = async <T>(method: string, path: string, query: Query = {}, body = '', signal = stop): Promise<T> =>
-    parseOwnJson((await exchange(location, method, path, query, body, signal)).toString())
+  const ask = async <T>(method: string, path: string, query: Query = {}, { body, signal = stop }: Asked = {}): Promise<T> =>
+    parseOwnJson((await exchange(location, method, path, query, { body, signal })).toString())
   return {
     calls: (_viewer, query) => ask('GET', '/calls', Object.fromEntries(query)),
-    callDetail: (_viewer, id, signal) => ask('GET', `/calls/${id}`, {}, '', signal),
+    callDetail: (_viewer, id, signal) => ask('GET', `/calls/${id}`, {}, { signal }),
     follow: ({ filter, after, isWhole }, sink, signal) =>
       follow(location, { filter, after: after?.toString(), whole: isWhole ? '1' : undefined }, sink, signal),
     replay: async (_viewer, { id, params, isConfirmed }, signal) => {
       const body = `{"id":${id},"confirm":${isConfirmed}${params === undefined ? '' : `,"params":${params}`}}`
-      const answer = await exchange(location, 'POST', '/replay', {}, body, signal)
+      const answer = await exchange(location, 'POST', '/replay', {}, { body, signal })
       return { ...readEnd(answer), call: Number(Payload.at(answer).raw('call')) }
     },
     stats: (windowMs) => ask('GET', '/stats', { window: `${windowMs}ms` }),
@@ -74,7 +79,7 @@ const remoteControl = (location: SocketLocation, stop: AbortSignal | undefined):
       (await ask<{ lines: readonly string[] }>('GET', '/stderr', { server, lines: String(lines) }).catch(ifGone))?.lines,
     logs: ({ servers, after, sinceMs, count, isWaiting }, signal) => {
       const numbers = { after: String(after), since: String(sinceMs), lines: String(count), wait: String(isWaiting) }
-      return ask('GET', '/logs', { server: servers, ...numbers }, '', signal)
+      return ask('GET', '/logs', { server: servers, ...numbers }, { signal })
     },
     metrics: async (isOpenMetrics) => (await ask<{ text: string }>('GET', '/metrics', { open: String(isOpenMetrics) })).text,
     open: async () => (await ask<{ opened?: OpenEnd }>('POST', '/open')).opened,
@@ -90,10 +95,10 @@ const remoteControl = (location: SocketLocation, stop: AbortSignal | undefined):
     guides: async (toolset) => (await ask<{ guides?: readonly ConnectGuide[] }>('GET', '/guides', { toolset })).guides,
     history: () => ask('GET', '/history'),
     why: (name, toolset) => ask('GET', '/why', { name, toolset }),
-    can: (question) => ask('POST', '/can', {}, question),
+    can: (question) => ask('POST', '/can', {}, { body: question }),
     settings: () => ask('GET', '/settings'),
     plan: () => ask('GET', '/plan'),
-    edit: (body) => ask('POST', '/edit', {}, body),
+    edit: (body) => ask('POST', '/edit', {}, { body }),
     basis: async () => {
       const answer = await ask<Parameters<typeof decodeBasis>[0]>('GET', '/basis').catch(ifUnknown)
       return answer?.format === BASIS_FORMAT && answer.version === VERSION ? decodeBasis(answer) : undefined
@@ -103,9 +108,9 @@ const remoteControl = (location: SocketLocation, stop: AbortSignal | undefined):
     approve: async (server, tool) =>
       (await ask<{ approved: readonly string[] }>('POST', '/approve', { server, tool }).catch(ifGone))?.approved,
     login: async (server) => (await ask<{ login?: Login }>('POST', '/login', { server })).login,
-    loginEnd: async (server, signal) => (await ask<{ end: SignInEnd }>('GET', '/login', { server }, '', signal)).end,
+    loginEnd: async (server, signal) => (await ask<{ end: SignInEnd }>('GET', '/login', { server }, { signal })).end,
     call: async ({ tool, args, toolset, host }, signal) =>
-      readEnd(await exchange(location, 'POST', '/call', { tool, toolset, host }, args, signal)),
+      readEnd(await exchange(location, 'POST', '/call', { tool, toolset, host }, { body: args, signal })),
   }
 }
 
@@ -134,7 +139,8 @@ const RELEASE_MS = 5_000
 /** Asks a process that serves one host only to release the socket to one that serves any; false: it keeps the socket, or does not answer. */
 export const askToRelease = async (location: SocketLocation, timeoutMs = RELEASE_MS): Promise<boolean> => {
   if (!(await isOurs(location))) return false
-  const answer = await exchange(location, 'POST', '/release', {}, '', AbortSignal.timeout(timeoutMs)).catch(() => undefined)
+  const signal = AbortSignal.timeout(timeoutMs)
+  const answer = await exchange(location, 'POST', '/release', {}, { signal }).catch(() => undefined)
   return answer !== undefined && parseOwnJson<{ released: boolean }>(answer.toString()).released
 }
 
@@ -190,8 +196,7 @@ const exchange = (
   method: string,
   path: string,
   query: Query,
-  body = '',
-  signal?: AbortSignal,
+  { body = '', signal }: Asked,
 ): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const target = `${path}?${queryOf(query)}`

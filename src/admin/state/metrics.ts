@@ -3,6 +3,7 @@
  * of a host: servers are keys of the configuration, the number of tools is limited (`call-metrics`).
  */
 import type { Running } from '../../app/running.ts'
+import type { Downstream } from '../../downstream/downstream.ts'
 import type { HealthState } from '../../downstream/health/health.ts'
 import { LIMIT_OPTIONS, SERVER_LIMIT_OPTIONS } from '../../observe/metrics/limit-options.ts'
 import { formatMetrics } from '../../observe/metrics/exposition.ts'
@@ -21,41 +22,36 @@ export const metricsText = (running: Measured, isOpenMetrics: boolean): string =
 /** The metrics as plain data. */
 export const metricFamilies = (running: Measured): readonly Family[] => [
   ...running.observer.metrics.families,
-  ...stateFamilies(running),
+  gauge('trunkline_build_info', 'The running version.', one(1, { version: VERSION, node: process.versions.node })),
+  ...serverFamilies(running),
+  ...loadFamilies(running),
+  ...limitFamilies(running),
+  ...auditFamilies(running),
+  ...storeFamilies(running),
+  ...captureFamilies(running),
+  ...processFamilies(),
 ]
 
 const gauge = (name: string, help: string, samples: readonly Sample[]): Family => ({ type: 'gauge', name, help, samples })
 const counter = (name: string, help: string, samples: readonly Sample[]): Family => ({ type: 'counter', name, help, samples })
 const one = (value: number, labels: Labels = {}): readonly Sample[] => [{ labels, value }]
+/** No sample where the measured part does not exist. */
+const ifAny = <T>(part: T | undefined, value: (part: T) => number): readonly Sample[] =>
+  part === undefined ? [] : one(value(part))
 
-const stateFamilies = ({
-  observer,
-  fleet,
-  front,
-  gateway,
-  limits,
-  audit,
-  context,
-  replicas,
-  store,
-}: Measured): readonly Family[] => {
-  const servers = fleet.downstreams$.value.map((downstream) => ({
-    server: downstream.options.key,
-    downstream,
-    all: [downstream, ...(downstream.personal?.all ?? [])],
-  }))
-  const sum = (of: (one: (typeof servers)[number]['downstream']) => number): readonly Sample[] =>
-    servers.map(({ server, all }) => ({ labels: { server }, value: all.reduce((total, each) => total + of(each), 0) }))
+const serverFamilies = ({ fleet }: Measured): readonly Family[] => {
+  const servers = fleet.downstreams$.value
+  const each = (of: (server: Downstream) => number): readonly Sample[] =>
+    servers.map((server) => ({ labels: { server: server.options.key }, value: of(server) }))
+  const sum = (of: (server: Downstream) => number): readonly Sample[] =>
+    each(({ all }) => all.reduce((total, one) => total + of(one), 0))
   const memory = serverMemory(fleet)
-  const { rss, heapUsed, heapTotal } = process.memoryUsage()
-  const cpu = process.cpuUsage()
   return [
-    gauge('trunkline_build_info', 'The running version.', one(1, { version: VERSION, node: process.versions.node })),
     gauge(
       'trunkline_server_state',
       '1 for the state a server is in, 0 for all others.',
-      servers.flatMap(({ server, downstream }) =>
-        STATES.map((state) => ({ labels: { server, state }, value: downstream.health$.value.state === state ? 1 : 0 })),
+      servers.flatMap(({ options, health$ }) =>
+        STATES.map((state) => ({ labels: { server: options.key, state }, value: health$.value.state === state ? 1 : 0 })),
       ),
     ),
     gauge(
@@ -81,26 +77,35 @@ const stateFamilies = ({
     counter(
       'trunkline_server_outages',
       'Outages of a server.',
-      servers.map(({ server, downstream }) => ({ labels: { server }, value: downstream.outages })),
+      each(({ outages }) => outages),
     ),
-    gauge('trunkline_sessions', 'Sessions of legacy hosts.', one(front.sessionCount)),
-    gauge('trunkline_calls_in_flight', 'Requests of hosts in flight.', one(front.inFlight)),
-    gauge(
-      'trunkline_held_bytes',
-      'Bytes of messages in memory, of hosts and servers together (limits.in_flight_bytes).',
-      one(context.bodies.held.bytes),
-    ),
-    gauge(
-      'trunkline_shedding',
-      '0: nothing is refused for overload, 1: new sessions, 2: new calls as well.',
-      one(context.overload.shedding),
-    ),
+  ]
+}
+
+const loadFamilies = ({ front, context }: Measured): readonly Family[] => [
+  gauge('trunkline_sessions', 'Sessions of legacy hosts.', one(front.sessionCount)),
+  gauge('trunkline_calls_in_flight', 'Requests of hosts in flight.', one(front.inFlight)),
+  gauge(
+    'trunkline_held_bytes',
+    'Bytes of messages in memory, of hosts and servers together (limits.in_flight_bytes).',
+    one(context.bodies.held.bytes),
+  ),
+  gauge(
+    'trunkline_shedding',
+    '0: nothing is refused for overload, 1: new sessions, 2: new calls as well.',
+    one(context.overload.shedding),
+  ),
+]
+
+const limitFamilies = ({ fleet, limits, gateway }: Measured): readonly Family[] => {
+  const servers = fleet.downstreams$.value
+  return [
     counter(
       'trunkline_limit_reached',
       'How often a limit was reached, by its option; `server` for a limit of a server.',
       limitSamples(
         limits.all,
-        servers.map(({ server }) => server),
+        servers.map(({ options }) => options.key),
       ),
     ),
     counter(
@@ -111,42 +116,66 @@ const stateFamilies = ({
     counter(
       'trunkline_deviations',
       'Changes and losses of messages in translation, by rule.',
-      servers.flatMap(({ server, downstream }) => deviationSamples(server, downstream.fidelity.counts)),
+      servers.flatMap(({ options, fidelity }) => deviationSamples(options.key, fidelity.counts)),
     ),
-    gauge(
-      'trunkline_audit_waiting_lines',
-      'Lines of the audit log that are not in the file yet.',
-      audit === undefined ? [] : one(audit.waiting),
-    ),
-    counter(
-      'trunkline_audit_dropped_lines',
-      'Lines of the audit log that were lost.',
-      audit === undefined ? [] : one(audit.dropped),
-    ),
-    gauge(
-      'trunkline_store_up',
-      '1: the shared store is reachable, 0: it is not (store).',
-      store === undefined ? [] : one(store.isDown ? 0 : 1),
-    ),
-    counter('trunkline_store_operations', 'Operations of the shared store.', store === undefined ? [] : one(store.operations)),
-    counter('trunkline_store_failures', 'Failed operations of the shared store.', store === undefined ? [] : one(store.failures)),
-    counter(
-      'trunkline_replica_passed_on',
-      'Requests passed on to the replica that has their session or call.',
-      replicas === undefined ? [] : one(replicas.counts.forwarded),
-    ),
-    counter(
-      'trunkline_replica_takeovers',
-      'Sessions taken over from a replica that was lost.',
-      replicas === undefined ? [] : one(replicas.counts.takenOver),
-    ),
-    gauge('trunkline_captured_calls', 'Calls kept for the dashboard.', one(observer.keptCalls)),
-    gauge('trunkline_captured_bytes', 'Memory of captured calls (ui.capture.ring).', one(observer.keptBytes)),
-    gauge('trunkline_feed_readers', 'Readers of the live feed (ui.capture.readers).', one(observer.feed.readers)),
+  ]
+}
+
+const auditFamilies = ({ audit }: Measured): readonly Family[] => [
+  gauge(
+    'trunkline_audit_waiting_lines',
+    'Lines of the audit log that are not in the file yet.',
+    ifAny(audit, ({ waiting }) => waiting),
+  ),
+  counter(
+    'trunkline_audit_dropped_lines',
+    'Lines of the audit log that were lost.',
+    ifAny(audit, ({ dropped }) => dropped),
+  ),
+]
+
+const storeFamilies = ({ store, replicas }: Measured): readonly Family[] => [
+  gauge(
+    'trunkline_store_up',
+    '1: the shared store is reachable, 0: it is not (store).',
+    ifAny(store, ({ isDown }) => (isDown ? 0 : 1)),
+  ),
+  counter(
+    'trunkline_store_operations',
+    'Operations of the shared store.',
+    ifAny(store, ({ operations }) => operations),
+  ),
+  counter(
+    'trunkline_store_failures',
+    'Failed operations of the shared store.',
+    ifAny(store, ({ failures }) => failures),
+  ),
+  counter(
+    'trunkline_replica_passed_on',
+    'Requests passed on to the replica that has their session or call.',
+    ifAny(replicas, ({ counts }) => counts.forwarded),
+  ),
+  counter(
+    'trunkline_replica_takeovers',
+    'Sessions taken over from a replica that was lost.',
+    ifAny(replicas, ({ counts }) => counts.takenOver),
+  ),
+]
+
+const captureFamilies = ({ observer }: Measured): readonly Family[] => [
+  gauge('trunkline_captured_calls', 'Calls kept for the dashboard.', one(observer.keptCalls)),
+  gauge('trunkline_captured_bytes', 'Memory of captured calls (ui.capture.ring).', one(observer.keptBytes)),
+  gauge('trunkline_feed_readers', 'Readers of the live feed (ui.capture.readers).', one(observer.feed.readers)),
+]
+
+const processFamilies = (): readonly Family[] => {
+  const { rss, heapUsed, heapTotal } = process.memoryUsage()
+  const { user, system } = process.cpuUsage()
+  return [
     gauge('process_resident_memory_bytes', 'Resident memory of the gateway.', one(rss)),
     gauge('nodejs_heap_used_bytes', 'Heap in use.', one(heapUsed)),
     gauge('nodejs_heap_total_bytes', 'Heap reserved.', one(heapTotal)),
-    counter('process_cpu_seconds', 'CPU time of the gateway.', one((cpu.user + cpu.system) / 1e6)),
+    counter('process_cpu_seconds', 'CPU time of the gateway.', one((user + system) / 1e6)),
     gauge('process_start_time_seconds', 'When the process started.', one(performance.timeOrigin / 1_000)),
   ]
 }

@@ -91,7 +91,7 @@ export const serverStatuses = ({
   const { rows, entries } = view.list('tools')
   const memory = serverMemory(fleet)
   return fleet.downstreams$.value.map((common) => {
-    const { personal } = common
+    const { personal, all } = common
     const callers = personal !== undefined && isAuthenticated ? personal.all : undefined
     const downstream = (callers === undefined ? personal?.find(SHARED_PRINCIPAL) : bestOff(callers)) ?? common
     const { options, health$, inventory$, link, isResting } = downstream
@@ -100,7 +100,6 @@ export const serverStatuses = ({
     const inventory = inventory$.value
     const shown = catalog.sources.find(({ server }) => server.key === options.key)?.inventory
     const own = entries.filter((_, at) => rows[at]?.server.key === options.key)
-    const all = [common, ...(personal?.all ?? [])]
     return {
       key: options.key,
       state,

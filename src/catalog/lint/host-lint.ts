@@ -2,6 +2,7 @@
 import { Payload } from '../../wire/message/payload.ts'
 import { HOST_LIMITS } from './host-limits.ts'
 import type { Consequence, HostLimits, Limit } from './host-limits.ts'
+import { mapRows } from '../view/view.ts'
 import type { View } from '../view/view.ts'
 
 /** A limit of a host that is exceeded. */
@@ -34,7 +35,8 @@ export const lintHost = (host: string, linted: Linted, all: readonly Linted[]): 
   const limits = HOST_LIMITS[host]
   if (limits === undefined) return []
   const { toolset, view, instructions } = linted
-  const { rows, entries } = view.listed('tools')
+  const list = view.listed('tools')
+  const count = list.rows.length
   const found = (limit: Omit<Limit, 'most'>, tool: string, message: string, remedy: string): HostFinding => ({
     host,
     toolset,
@@ -46,19 +48,18 @@ export const lintHost = (host: string, linted: Linted, all: readonly Linted[]): 
   })
   const ofAll: HostFinding[] = []
   const { tools } = limits
-  if (tools !== undefined && rows.length > tools.most)
-    ofAll.push(found(tools, '', `${rows.length} tools > ${tools.most}`, fewerTools(tools.most, linted, all)))
+  if (tools !== undefined && count > tools.most)
+    ofAll.push(found(tools, '', `${count} tools > ${tools.most}`, fewerTools(tools.most, linted, all)))
   const bytes = Buffer.byteLength(instructions ?? '')
   const most = limits.instructions?.most ?? Infinity
   if (limits.instructions !== undefined && bytes > most)
     ofAll.push(found(limits.instructions, '', `instructions of ${bytes} bytes > ${most}`, 'set instructions: false for servers'))
-  const ofEach = rows.flatMap(({ exposed, server }, at) =>
-    // Cast: there is an entry for each row.
-    [...lintName(limits, exposed, server.key), ...lintDescription(limits, entries[at]!, server.key)].map(
-      ([limit, message, remedy]) => found(limit, exposed, message, remedy),
+  const ofEach = mapRows(list, ({ exposed, server }, bytes) =>
+    [...lintName(limits, exposed, server.key), ...lintDescription(limits, bytes, server.key)].map(([limit, message, remedy]) =>
+      found(limit, exposed, message, remedy),
     ),
   )
-  return [...ofAll, ...ofEach]
+  return [...ofAll, ...ofEach.flat()]
 }
 
 type ToolFinding = readonly [limit: Omit<Limit, 'most'>, message: string, remedy: string]

@@ -42,19 +42,19 @@ interface Cursor {
 
 const PURPOSE: Purpose<Cursor> = 'cursor'
 
-/**
- * The page after `cursor`, or the first page. Throws `Failure('state')` for a cursor that is not ours, or belongs to another list, view
- * or principal. `isIn`: selects the rows of this caller; absent: all rows.
- */
-export const pageOf = (
-  view: View,
-  kind: ListKind,
-  cursor: string | undefined,
-  limits: PageLimits,
-  seal: Seal,
-  principal: string,
-  isIn?: (row: Exposed) => boolean,
-): Page => {
+interface PageRequest {
+  readonly kind: ListKind
+  /** Absent: the first page. */
+  readonly cursor?: string | undefined
+  readonly principal: string
+  readonly limits: PageLimits
+  readonly seal: Seal
+  /** Selects the rows of this caller; absent: all rows. */
+  readonly isIn?: ((row: Exposed) => boolean) | undefined
+}
+
+/** Throws `Failure('state')` for a cursor that is not ours, or belongs to another list, view or principal. */
+export const pageOf = (view: View, { kind, cursor, principal, limits, seal, isIn }: PageRequest): Page => {
   const listed = view.listed(kind)
   const list = isIn === undefined ? listed : narrowList(listed, isIn)
   const from = cursor === undefined ? 0 : behind(view, list, openCursor(seal, cursor, { kind, view: view.id, principal }))

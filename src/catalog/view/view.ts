@@ -333,17 +333,17 @@ const readyList = (kind: ListKind, segments: readonly Segment[]): ReadyList => {
   }
 }
 
+/** Each row of a list with its bytes. */
+export const mapRows = <T>({ rows, entries }: ReadyList, map: (row: Exposed, bytes: Buffer) => T): T[] =>
+  // Cast: there is an entry for each row.
+  rows.map((row, at) => map(row, entries[at]!))
+
 /** The list without the rows for which `isIn` is false. */
 export const narrowList = (list: ReadyList, isIn: (row: Exposed) => boolean): ReadyList => {
-  const rows: Exposed[] = []
-  const entries: Buffer[] = []
-  for (const [at, row] of list.rows.entries())
-    if (isIn(row)) {
-      rows.push(row)
-      // Cast: there is an entry for each row.
-      entries.push(list.entries[at]!)
-    }
-  if (rows.length === list.rows.length) return list
+  const isKept = list.rows.map(isIn)
+  if (!isKept.includes(false)) return list
+  const rows = list.rows.filter((_, at) => isKept[at])
+  const entries = list.entries.filter((_, at) => isKept[at])
   return {
     kind: list.kind,
     rows,

@@ -15,8 +15,6 @@ import { ask, ASK_MS, findIn, isAllowed } from './programs.ts'
 const SKEW_MS = 60_000
 const CONNECT_MS = 2_000
 const GROUP_AND_OTHERS = 0o077
-/** As `engines` of package.json says. */
-const OLDEST_NODE = [22, 19] as const
 /** The oldest Node that packages of servers support today; older ones end with syntax errors. */
 const OLDEST_NODE_OF_SERVERS = 20
 const INSTALL: Readonly<Record<string, string>> = {
@@ -67,12 +65,6 @@ const eachLaunched =
     )
     return (await Promise.all(all)).flat()
   }
-
-const ownNode: Check = async () => {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-  const isOld = major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])
-  return isOld ? [trouble(`Node.js ${process.versions.node} is too old`, `install ${OLDEST_NODE.join('.')} or later`)] : []
-}
 
 /** Finds commands that do not exist, or that only the login shell finds. */
 const commands = eachLaunched(async ({ key, launch }, { shellPath, desktopPath, own, invocation }) => {
@@ -256,7 +248,6 @@ const secrets: Check = async ({ configuration, invocation: { context } }) => {
 export const CHECKS: readonly Check[] = [
   noServer,
   hostFiles,
-  ownNode,
   commands,
   quarantine,
   runtimes,

@@ -138,6 +138,11 @@ export class Dialer {
     return this.#options.era === 'auto' && this.#states.now.takesInitialize !== false
   }
 
+  /** The same for its hosts. The main link of the only host of a pipe has the era of that host. */
+  get mayServeLegacy(): boolean {
+    return this.#environment.soleHost === undefined && this.mayBeLegacy
+  }
+
   /** Whether a server with a modern main link has also accepted `initialize`. */
   get takesInitialize(): boolean {
     return this.#states.now.takesInitialize === true

@@ -10,11 +10,17 @@ import type { LockChange, LockKind } from '../../catalog/lock/lock.ts'
 import type { Pin } from '../../catalog/lock/pinned.ts'
 import { vetHidden } from '../../catalog/curate/vetting.ts'
 import { refuseCircle } from '../../era/gateways.ts'
-import type { Declared, Link } from '../../era/server/link.ts'
+import type { Link } from '../../era/server/link.ts'
 import { cleanLabel } from '../../wire/protocol/label.ts'
 import { APPS_EXTENSION } from '../../wire/protocol/extensions.ts'
-import type { Era } from '../../wire/protocol/revisions.ts'
+import type { LinkEventHandlers } from '../calls/link-events.ts'
 import type { DownstreamEnvironment, OtherHosts } from '../environment.ts'
+import type { EraChanges } from '../links/era-changes.ts'
+import type { MainLink } from '../health/main-link.ts'
+import type { ServerStates } from '../health/server-state.ts'
+import { SUPERSET } from '../links/dialer.ts'
+import type { Dialer } from '../links/dialer.ts'
+import type { Links } from '../links/links.ts'
 import { readInventory } from './inventory-reader.ts'
 import type { ReadingOptions } from './inventory-reader.ts'
 import type { ServerOptions } from '../options.ts'
@@ -29,23 +35,12 @@ import type { ChangedList } from '../../wire/protocol/methods.ts'
 interface OffersSource {
   readonly options: () => ServerOptions
   readonly environment: DownstreamEnvironment
-  /** The main link while it is up. */
-  readonly main: () => Link | undefined
-  /** The link with the common lists: the main link, or the link shared by all callers if the server announced a change there. */
-  readonly listing: () => Link | undefined
-  /** See `MainLink.over`. */
-  readonly over: <T>(link: Link, use: () => Promise<T>) => Promise<T>
-  /** Capabilities of the gateway's own links. */
-  readonly declared: Declared
-  /** Opens a further link, for lists only. */
-  readonly open: (declared: Declared) => Promise<Link>
-  /** Opens a legacy link to a modern server, for lists only; `undefined`: the server has no legacy side. */
-  readonly openLegacy: (declared: Declared) => Promise<Link | undefined>
-  /** Whether a modern server may have a legacy side: it is not known to refuse. */
-  readonly mayBeLegacy: () => boolean
-  readonly logFault: (reason: string, sample: string) => void
-  /** A list could not be read over a link of this era. */
-  readonly failed: (error: unknown, era: Era) => void
+  readonly states: ServerStates
+  readonly main: MainLink
+  readonly handlers: LinkEventHandlers
+  readonly dialer: Dialer
+  readonly links: Links
+  readonly eraChanges: EraChanges
 }
 
 /** The known lists of a server, before any policy. */
@@ -79,7 +74,7 @@ export class Offers {
   #last = { readMs: -Infinity, costMs: 0 }
 
   constructor(source: OffersSource) {
-    const { environment, options, main, declared, open, openLegacy, mayBeLegacy, logFault } = source
+    const { environment, options, handlers, dialer } = source
     const { memory } = environment
     this.#source = source
     this.#offered = environment.memory.inventory(options())
@@ -98,29 +93,30 @@ export class Offers {
         memory.keepPins(options(), pins.all, of)
         return vetted
       }
-    const withApps = { ...declared, extensions: APPS_EXTENSION }
+    const main = (): Link | undefined => source.main.current
+    const withApps = { ...SUPERSET, extensions: APPS_EXTENSION }
     this.apps = new OtherLists({
       main,
       over: ({ era }) => (era === 'modern' ? 'main' : 'own'),
-      open: () => open(withApps),
+      open: () => dialer.dial({ declared: withApps }, handlers.onMain()),
       // Once wanted, they are always read again.
       isWatched: () => false,
       read: (link, known) => readInventory(link, { ...this.#reading(link, known), declared: withApps }),
       vet: vetWith(this.#appsPins, 'apps'),
-      failed: (error) => logFault('lists for hosts with apps could not be read', String(error)),
+      failed: (error) => handlers.logFault('lists for hosts with apps could not be read', String(error)),
     })
     this.legacy = new OtherLists(
       {
         main,
         over: (link) => (this.#hasLegacySide(link) ? 'own' : 'none'),
-        open: () => openLegacy(declared),
+        open: () => dialer.dialLegacy({ declared: SUPERSET }, handlers.onMain()),
         isWatched: () => environment.hasLegacyHosts(),
         read: (link, known) => readInventory(link, this.#reading(link, known)),
         vet: vetWith(this.#legacyPins, 'legacy'),
         changed: (offered) => memory.keepLegacyInventory(options(), offered),
-        failed: (error) => logFault('lists for legacy hosts could not be read', String(error)),
+        failed: (error) => handlers.logFault('lists for legacy hosts could not be read', String(error)),
       },
-      mayBeLegacy() ? memory.inventory(options(), 'legacy') : undefined,
+      dialer.mayServeLegacy ? memory.inventory(options(), 'legacy') : undefined,
     )
   }
 
@@ -140,7 +136,7 @@ export class Offers {
   }
 
   /** Reads all lists. `link`: absent for the current link. */
-  async read(link = this.#source.listing()): Promise<void> {
+  async read(link = this.#listing): Promise<void> {
     if (link === undefined) return
     const { memory } = this.#source.environment
     const options = this.#source.options()
@@ -148,7 +144,7 @@ export class Offers {
     const changes = this.#changes
     const readMs = performance.now()
     this.#last = { ...this.#last, readMs }
-    const raw = await this.#source.over(link, async () => {
+    const raw = await this.#source.main.over(link, async () => {
       if (link.gateways.length > 0) {
         await link.survey()
         refuseCircle(link.gateways, this.#source.environment.instance)
@@ -163,7 +159,7 @@ export class Offers {
     this.#serve(offered)
     memory.keepPins(options, this.#pins.all)
     // After the common lists, so that legacy hosts get one notification.
-    if (!this.#hasLegacySide(this.#source.main() ?? link)) await this.legacy.forget()
+    if (!this.#hasLegacySide(this.#source.main.current ?? link)) await this.legacy.forget()
     if (!isSame) await this.legacy.commonChanged()
     // All variants of the lists must have the same age.
     if ((this.apps.inventory$.value ?? this.legacy.inventory$.value) !== undefined) await others
@@ -174,7 +170,7 @@ export class Offers {
    * a modern server, and lists of a disconnected server, are not read.
    */
   freshen(kind: ListKind): Promise<unknown> | undefined {
-    const main = this.#source.main()
+    const main = this.#source.main.current
     if (main === undefined || this.#offered === undefined) return undefined
     const { receivedAtMs, ttlMs } = this.#offered.freshness[kind]
     const isBelieved = main.era === 'modern' && receivedAtMs + ttlMs > performance.now()
@@ -283,9 +279,16 @@ export class Offers {
     await Promise.all([this.apps.close(), this.legacy.close()])
   }
 
+  /** The link with the common lists: the main link, or the link shared by all callers if the server announced a change there. */
+  get #listing(): Link | undefined {
+    const { states, links, main } = this.#source
+    const { announcer } = states.now
+    return (announcer && links.of(announcer)) ?? main.current
+  }
+
   /** Whether the server of this main link may have other lists for legacy hosts. */
   #hasLegacySide({ era }: Link): boolean {
-    return era === 'modern' && this.#source.mayBeLegacy()
+    return era === 'modern' && this.#source.dialer.mayServeLegacy
   }
 
   /** An equal inventory keeps its entry objects, and thus the bytes built for hosts; only the lifetime is new. */
@@ -318,7 +321,7 @@ export class Offers {
     const { legacyTtlMs, legacyPollMs, freshMs, hasCredential } = this.#source.environment
     const { key, limits } = this.#source.options()
     const reached = (option: string): void => this.#source.environment.limits.hit(option, key)
-    const failed = (error: unknown): void => this.#source.failed(error, era)
+    const failed = (error: unknown): void => this.#source.eraChanges.refused(error, era)
     return {
       limits,
       hasCredential,

@@ -6,8 +6,7 @@ import { Refusal } from '../../rpc/call.ts'
 import type { Capabilities, Outcome } from '../../rpc/call.ts'
 import { jsonObject } from '../../values/json-object.ts'
 import { TASKS, UI_EXTENSION } from '../../wire/protocol/extensions.ts'
-import type { Envelope, Id } from '../../wire/message/envelope.ts'
-import { progressTokenOf } from '../../wire/message/envelope.ts'
+import type { Envelope } from '../../wire/message/envelope.ts'
 import { META } from '../../wire/protocol/meta.ts'
 import { isLogLevel, METHODS } from '../../wire/protocol/methods.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
@@ -26,19 +25,14 @@ export interface Introduced {
   readonly logLevel: LogLevel | undefined
 }
 
-export interface ModernRequest extends Introduced {
-  readonly progressToken: Id | undefined
-}
-
 /** Whether a message is modern, by its body (B034). */
 export const isModern = (message: Envelope): boolean => message.params?.object('_meta')?.has(META.version) === true
 
 /** Reads the per-request `_meta`. Throws `Refusal` with the HTTP status of the row in BRIDGING 5.1. */
-export const readModern = (message: Envelope, known: CapabilityCache<Introduced>): ModernRequest => {
+export const readModern = (message: Envelope, known: CapabilityCache<Introduced>): Introduced => {
   const meta = message.params?.object('_meta')
   if (meta === undefined) throw malformed(META.version, 'a string')
-  const { revision, capabilities, clientInfo, logLevel } = known.of(meta, readIntroduction)
-  return { revision, capabilities, clientInfo, logLevel, progressToken: progressTokenOf(message.params) }
+  return known.of(meta, readIntroduction)
 }
 
 const readIntroduction = (meta: Payload): Introduced => {

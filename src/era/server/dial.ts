@@ -19,10 +19,10 @@ import { discoverMessage, DISCOVER_HEADERS, readDiscover } from './discover.ts'
 import type { Reading } from './discover.ts'
 import { nextHop, refuseCircle } from '../gateways.ts'
 import type { Position } from '../gateways.ts'
-import { LegacyLink } from './legacy-downstream.ts'
+import { LegacyLink } from './legacy-link.ts'
 import type { ClientDescription, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
-import { ModernLink } from './modern-downstream.ts'
-import type { ModernServer } from './modern-downstream.ts'
+import { ModernLink } from './modern-link.ts'
+import type { ModernServer } from './modern-link.ts'
 import { withClientCredentials } from './client-credentials.ts'
 
 /** The detected era of a server. Stored, so that the next start needs one request only. */

@@ -8,7 +8,7 @@ import { isLegacyRevision, MODERN } from '../../wire/protocol/revisions.ts'
 import { declaredOnly } from '../declared-capabilities.ts'
 import { gatewaysIn } from '../gateways.ts'
 import type { ClientDescription, Declared } from './link.ts'
-import type { ModernServer } from './modern-downstream.ts'
+import type { ModernServer } from './modern-link.ts'
 
 export type Reading =
   | { readonly says: 'modern'; readonly server: ModernServer }

@@ -1,5 +1,6 @@
 /** The rows in which two states of a list differ, so that callers are notified only of rows that the policy shows them. */
 import type { Exposed } from '../../catalog/catalog.ts'
+import { mapRows } from '../../catalog/view/view.ts'
 import type { ReadyList } from '../../catalog/view/view.ts'
 
 export interface ChangedRows {
@@ -26,11 +27,7 @@ export class RowChanges {
 
 const changedRows = (before: ReadyList, now: ReadyList): ChangedRows => {
   const later = bytesByName(now)
-  const isKept = ({ exposed }: Exposed, at: number): boolean => {
-    const bytes = before.entries[at]
-    return bytes !== undefined && later.get(exposed)?.equals(bytes) === true
-  }
-  const kept = before.rows.filter(isKept).map(({ exposed }) => exposed)
+  const kept = mapRows(before, ({ exposed }, bytes) => (later.get(exposed)?.equals(bytes) === true ? [exposed] : [])).flat()
   const names = new Set(kept)
   const keptNow = now.rows.filter(({ exposed }) => names.has(exposed))
   return {
@@ -40,5 +37,5 @@ const changedRows = (before: ReadyList, now: ReadyList): ChangedRows => {
   }
 }
 
-const bytesByName = ({ rows, entries }: ReadyList): ReadonlyMap<string, Buffer | undefined> =>
-  new Map(rows.map(({ exposed }, at) => [exposed, entries[at]]))
+const bytesByName = (list: ReadyList): ReadonlyMap<string, Buffer> =>
+  new Map(mapRows(list, ({ exposed }, bytes) => [exposed, bytes]))

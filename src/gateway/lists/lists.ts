@@ -15,7 +15,7 @@ import { declaresApps } from '../../wire/protocol/extensions.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { Draft, Payload } from '../../wire/message/payload.ts'
 import type { Access } from '../access.ts'
-import { isListedDirectly } from './bridges.ts'
+import { isListedDirectly } from '../bridges.ts'
 import type { Feed } from './feed.ts'
 import type { GatewayOptions } from '../options.ts'
 
@@ -52,11 +52,12 @@ export class Lists {
     if (pending !== undefined) await within(FRESH_WAIT_MS, pending)
     if (this.#commonFailure(call.caller) !== undefined) await this.#refuseIfAllFail(call.caller)
     const { pageMaxItems: maxItems, pageMaxBytes: maxBytes } = this.#options()
+    const limits = { maxItems, maxBytes }
     const view = this.#feed.viewOf(call.caller)
     const shown = this.#access.shown(view, kind, call.caller)
     const isIn = shown instanceof Promise ? await shown : shown
     const { principal } = call.caller
-    const page = pageOf(view, kind, cursorOf(call.params), { maxItems, maxBytes }, this.#seal, principal, isIn)
+    const page = pageOf(view, { kind, cursor: cursorOf(call.params), principal, limits, seal: this.#seal, isIn })
     const result = new Draft()
     result.set(LISTS[kind].member, page.entries)
     if (page.nextCursor !== undefined) result.set('nextCursor', JSON.stringify(page.nextCursor))

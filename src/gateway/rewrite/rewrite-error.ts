@@ -5,28 +5,20 @@ import { complete, isBridge, ServerError } from '../../rpc/call.ts'
 import type { Outcome } from '../../rpc/call.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { OLDEST_LEGACY } from '../../wire/protocol/revisions.ts'
-import { isTranslated } from '../lists/bridges.ts'
+import { isTranslated } from '../bridges.ts'
 import { URL_REQUIRED, urlRequired, visitIdsIn } from '../rounds/url-required.ts'
-import { askerOf } from '../rounds/encode-requests.ts'
 import type { RoutedCall } from '../routed-call.ts'
 
 /** Returns the outcome that replaces the error (a visit to a URL, an empty completion: B112), or throws the error, edited in place. */
-export const rewriteError = (error: unknown, { call, resume, downstream, view }: RoutedCall): Outcome => {
+export const rewriteError = (error: unknown, routed: RoutedCall): Outcome => {
   if (!(error instanceof ServerError)) throw error
+  const { call, downstream, view } = routed
   const { caller } = call
   if (isBridge(caller.scope) && !isTranslated(caller, downstream)) {
     if (error.code === URL_REQUIRED) for (const id of visitIdsIn(error)) downstream.sessions.sentAway(id, caller.session)
     throw error
   }
-  if (error.code === URL_REQUIRED)
-    return urlRequired(
-      error,
-      call,
-      resume,
-      askerOf(downstream, view, call.caller),
-      (deviation) => downstream.fidelity.note(deviation, call),
-      (id) => downstream.sessions.sentAway(id, call.caller.session),
-    )
+  if (error.code === URL_REQUIRED) return urlRequired(error, routed)
   // The merged endpoint offers completion for all servers (decision 0193). At a bridge only the oldest revision has no capability for it.
   const isOffered = !isBridge(caller.scope) || downstream.eras.revisionFor(caller) === OLDEST_LEGACY
   if (isOffered && call.method === 'completion/complete' && error.code === -32601) {

@@ -40,8 +40,12 @@ export const rewriteParams = ({ call, route, downstream, view }: RoutedCall): st
   return undefined
 }
 
-/** The call for the server, with the same params. `isRaw`: see `Call.isAsItCame`. `ask`: asks the host during the call. */
-export const callForServer = ({ call, route, downstream, view, resume }: RoutedCall, isRaw: boolean, ask: Call['ask']): Call => {
+/** The call for the server, with the same params. `isUnchanged`: see `Call.isUnchanged`. `ask`: asks the host during the call. */
+export const callForServer = (
+  { call, route, downstream, view, resume }: RoutedCall,
+  isUnchanged: boolean,
+  ask: Call['ask'],
+): Call => {
   const { entry } = route
   const rule = entry?.rule
   return {
@@ -52,7 +56,7 @@ export const callForServer = ({ call, route, downstream, view, resume }: RoutedC
     unknownHeaders: rule === undefined ? call.unknownHeaders : withoutHidden(call.unknownHeaders, rule),
     totalMs: rule?.totalMs,
     resume: withoutVisits(resume),
-    isAsItCame: isRaw,
+    isUnchanged,
     takesStreams: call.takesStreams === true && rule?.result === undefined && passesAsItCame(call, downstream),
     ask,
     withheld: withheldFrom(downstream),

@@ -20,7 +20,7 @@ import { Payload } from '../../wire/message/payload.ts'
 import { META } from '../../wire/protocol/meta.ts'
 import type { Overflow } from '../limits/overflow.ts'
 import { limitResult } from '../limits/result-limit.ts'
-import { isTranslated } from '../lists/bridges.ts'
+import { isTranslated } from '../bridges.ts'
 import { unknownName } from '../unknown-name.ts'
 import type { RoutedCall } from '../routed-call.ts'
 

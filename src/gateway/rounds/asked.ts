@@ -45,7 +45,7 @@ export class Asked {
   readonly ask = async (question: Question): Promise<Answer> => {
     const { ask, caller } = this.#call
     if (!QUESTION_METHODS.has(question.method)) return this.#askOther(question)
-    if (this.#call.isAsItCame === true && ask !== undefined && caller.session !== undefined) return ask(question)
+    if (this.#call.isUnchanged === true && ask !== undefined && caller.session !== undefined) return ask(question)
     const refusal = refusalOf(question, caller.capabilities)
     if (refusal !== undefined) {
       this.#note('undeclared')

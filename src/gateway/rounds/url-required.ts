@@ -1,9 +1,10 @@
 /** Error -32042 of a 2025-11-25 server, a URL to visit before the call, in the form of each host (BRIDGING 3.13, 7.3; B089). */
 import { acceptsUrls, elicitationIdFor, inputRequests } from '../../era/questions.ts'
 import type { Asker } from '../../era/questions.ts'
+import type { RoutedCall } from '../routed-call.ts'
+import { askerOf } from './encode-requests.ts'
 import { Refusal, toolText } from '../../rpc/call.ts'
 import type { Call, Outcome, Resume, ServerError } from '../../rpc/call.ts'
-import type { DeviationName } from '../../rpc/fidelity.ts'
 import { parseOwnJson } from '../../values/own-json.ts'
 import { cleanMessage } from '../../wire/protocol/label.ts'
 import { elementsAt } from '../../wire/message/members.ts'
@@ -12,19 +13,13 @@ import { OPEN_BRACE } from '../../wire/json/tokens.ts'
 
 export const URL_REQUIRED = -32042
 
-/** Returns the outcome for this host, or throws its error. `sentAway` is called with each id that a session will visit. */
-export const urlRequired = (
-  error: ServerError,
-  call: Call,
-  resume: Resume | undefined,
-  asker: Asker,
-  note: (deviation: DeviationName) => void,
-  sentAway: (original: string) => void,
-): Outcome => {
+/** Returns the outcome for this host, or throws its error. */
+export const urlRequired = (error: ServerError, { call, resume, downstream, view }: RoutedCall): Outcome => {
   const elicitations = elicitationsIn(error)
+  const asker = askerOf(downstream, view, call.caller)
   const { session } = call.caller
   if (!acceptsUrls(call.caller)) {
-    note('visitInWords')
+    downstream.fidelity.note('visitInWords', call)
     if (session === undefined)
       throw new Refusal(-32021, 'a URL must be visited first', {
         status: 400,
@@ -36,12 +31,12 @@ export const urlRequired = (
     const visited = visitedBefore(resume)
     // The host has answered for each of these URLs: asking again would yield the same answers.
     if (elicitations.every((each) => visited.includes(urlOf(each)))) throw error
-    note('visitByRound')
+    downstream.fidelity.note('visitByRound', call)
     return asked(elicitations, visited)
   }
   for (const each of elicitations) {
     const id = each.text('elicitationId')
-    if (id !== undefined) sentAway(id)
+    if (id !== undefined) downstream.sessions.sentAway(id, session)
     const own = JSON.stringify(elicitationIdFor(session.id, asker.key, id ?? urlOf(each)))
     const member = each.member('elicitationId')
     const data = error.error.object('data')

@@ -33,7 +33,7 @@ export class TaskRuns {
   /** Runs a routed call of any method. `entry`: the tool, if it is listed; `exposed`: its name for the host. */
   run(call: Call, entry: Entry | undefined, downstream: Downstream, exposed = call.target): Promise<Outcome> {
     if (call.method !== 'tools/call') return downstream.handle(call)
-    if (call.isAsItCame === true && !isLimited(entry) && this.#offersTasks()) return downstream.handle(call)
+    if (call.isUnchanged === true && !isLimited(entry) && this.#offersTasks()) return downstream.handle(call)
     const plan = this.#planOf(call, entry, downstream, exposed)
     const hasAsked = call.caller.session !== undefined && plan === 'host'
     if (plan === 'plain') {
@@ -41,7 +41,7 @@ export class TaskRuns {
       call.params.delete('task')
     } else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: downstream.options.timeouts.totalMs }))
     const sent =
-      plan === 'plain' ? call : { ...call, isAsItCame: false, notify: this.#related(call, downstream, plan === 'host') }
+      plan === 'plain' ? call : { ...call, isUnchanged: false, notify: this.#related(call, downstream, plan === 'host') }
     const mayInsist = downstream.eras.eraFor(call.caller) !== 'legacy' && this.#mayDrive(call, entry, downstream)
     return plan === 'gateway' || mayInsist ? this.#drive(sent, entry, plan, downstream) : downstream.handle(sent)
   }

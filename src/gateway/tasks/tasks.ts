@@ -21,7 +21,7 @@ import { META } from '../../wire/protocol/meta.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
 import { declaresTasks, isTerminal } from '../../wire/protocol/extensions.ts'
 import { Asked } from '../rounds/asked.ts'
-import { isAsItCame } from '../lists/bridges.ts'
+import { isRelayedUnchanged } from '../bridges.ts'
 import type { Feed } from '../lists/feed.ts'
 import { TaskListeners } from './task-listeners.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
@@ -87,7 +87,7 @@ export class Tasks {
     const { key } = downstream.options
     if (caller.session === undefined && downstream.link?.era === 'legacy') downstream.fidelity.note('taskByExtension', call)
     const original = result.text('taskId') ?? ''
-    const exposed = isAsItCame(caller, downstream) ? original : this.#ids.expose(caller.principal, key, original)
+    const exposed = isRelayedUnchanged(caller, downstream) ? original : this.#ids.expose(caller.principal, key, original)
     if (caller.session !== undefined)
       this.#listeners.created(caller.session, downstream.id, original, exposed, result.value('ttlMs'))
     this.#expose(result, 'tools/call', { downstream, original, exposed, caller })
@@ -144,7 +144,7 @@ export class Tasks {
 
   #open(caller: Caller, exposed: string | undefined): Seen | undefined {
     const bridged = this.#fleet.bridged(caller)
-    if (exposed !== undefined && bridged !== undefined && isAsItCame(caller, bridged))
+    if (exposed !== undefined && bridged !== undefined && isRelayedUnchanged(caller, bridged))
       return { downstream: bridged, original: exposed, exposed, caller }
     const opened = exposed === undefined ? undefined : this.#ids.open(caller.principal, exposed)
     const downstream = opened && this.#fleet.for(opened.server, caller.principal)

@@ -89,6 +89,16 @@ const UPDATED = 'notifications/resources/updated'
 const MAX_UPDATED = 256
 const MAX_WAITING = MAX_UPDATED + 32
 
+interface SessionStart {
+  readonly introduction: Introduction
+  readonly principal: string
+  readonly scope: Scope
+  readonly admission: Pick<Admission, 'begin' | 'end'>
+  /** Absent: a random one. */
+  readonly id?: string
+  readonly transport: HostTransport
+}
+
 export class Session implements HostSession, Subscriber, ChangeListener {
   /** Contains 128 random bits, so that it cannot be guessed (B197). */
   readonly id: string
@@ -129,17 +139,10 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   #core: WatchCore | undefined
   readonly #early = new EarlyCancellations()
 
-  constructor(
-    introduction: Introduction,
-    principal: string,
-    scope: Scope,
-    admission: Pick<Admission, 'begin' | 'end'>,
-    id = randomBytes(16).toString('base64url'),
-    transport: HostTransport = 'stdio',
-  ) {
+  constructor({ introduction, principal, scope, admission, id, transport }: SessionStart) {
     this.transport = transport
     this.clientInfo = introduction.clientInfo
-    this.id = id
+    this.id = id ?? randomBytes(16).toString('base64url')
     this.#admission = admission
     this.revision = introduction.revision
     this.capabilities = isBridge(scope) ? introduction.capabilities : carriedCapabilities(introduction)

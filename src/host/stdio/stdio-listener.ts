@@ -169,7 +169,7 @@ export class StdioListener {
     this.#modern.set(key, abort)
     const meta = message.params?.object('_meta')
     this.#introduce(jsonObject(meta?.value(META.capabilities)) ?? {}, undefined, hopsIn(meta), meta?.value(META.clientInfo))
-    serveModern(message, this.#origin, exchange, abort, this.#context)
+    serveModern(message, this.#origin, exchange, abort.signal, this.#context)
   }
 
   get #origin(): ModernOrigin {
@@ -182,7 +182,7 @@ export class StdioListener {
     const { principal, scope } = this.#options
     try {
       const introduction = readInitialize(message, this.#context.options.revisions)
-      const session = new Session(introduction, principal, scope, this.#context.admission)
+      const session = new Session({ introduction, principal, scope, admission: this.#context.admission, transport: 'stdio' })
       session.setAccess(scope, PIPE_FACTS)
       this.#session = session
       session.attach({ send: (parts) => this.#pipe.write(parts), flow: this.#pipe })

@@ -7,6 +7,9 @@ import { isUtf8 } from 'node:buffer'
 const OPENING = '=?base64?'
 const CLOSING = '?='
 
+/** The name of a header: a token of HTTP ([RFC 9110 5.6.2]). */
+export const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+
 /** Encodes any text as a header value. */
 export const encodeHeaderValue = (text: string): string =>
   isPlain(text) && !isSentinel(text) ? text : `${OPENING}${Buffer.from(text).toString('base64')}${CLOSING}`

@@ -4,7 +4,7 @@
  * value with that name.
  */
 import { isCaseVariant } from '../protocol/deciding-keys.ts'
-import { decodeHeaderValue, encodeHeaderValue } from './header-value.ts'
+import { decodeHeaderValue, encodeHeaderValue, HEADER_NAME } from './header-value.ts'
 import { cutMembers, edited, elementsAt, lastMember, membersAt } from '../message/members.ts'
 import type { Edit } from '../message/members.ts'
 import { stringAt } from '../message/payload.ts'
@@ -20,7 +20,6 @@ export interface ParamHeader {
 }
 
 const ANNOTATION = 'x-mcp-header'
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
 /** Reads the annotations of an `inputSchema`. Returns the headers, or the first reason why the tool must not be listed (B220). */
 export const readParamHeaders = (inputSchema: Buffer): { headers: readonly ParamHeader[] } | { invalid: string } => {
@@ -171,7 +170,7 @@ const readAnnotation = (
   }
   if (path === undefined || path.length === 0) return refuse('stands where no chain of "properties" leads')
   if (others.length > 0) return refuse('is repeated')
-  if (name === undefined || !TOKEN.test(name)) return refuse('is not a header token')
+  if (name === undefined || !HEADER_NAME.test(name)) return refuse('is not a header token')
   if (!isParamType(type)) return refuse(`needs the type string, integer or boolean, not ${type ?? 'none'}`)
   const isTaken = found.headers.some((header) => header.name.toLowerCase() === name.toLowerCase())
   if (isTaken) return refuse(`repeats the name "${name}"`)

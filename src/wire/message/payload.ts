@@ -215,7 +215,7 @@ export class Payload implements JsonObject {
 
   /** A payload of the changed bytes, for code that must read the changes. The same object if there are none. */
   settled(): Payload {
-    return this.#isAsItCame ? this : Payload.at(join(this.parts()))
+    return this.#isUnedited ? this : Payload.at(join(this.parts()))
   }
 
   /** A payload of the same bytes without the changes. */
@@ -224,16 +224,16 @@ export class Payload implements JsonObject {
   }
 
   parts(): Parts {
-    if (this.#isAsItCame) return [this.bytes.subarray(this.start, this.end)]
+    if (this.#isUnedited) return [this.bytes.subarray(this.start, this.end)]
     const splice = new Splice(this.bytes)
     this.#write(splice)
     return splice.parts()
   }
 
-  get #isAsItCame(): boolean {
+  get #isUnedited(): boolean {
     if (this.#changed !== undefined || this.#added !== undefined || this.#edits !== undefined) return false
     if (this.#nested !== undefined)
-      for (const nested of this.#nested) if (nested !== undefined && !nested.#isAsItCame) return false
+      for (const nested of this.#nested) if (nested !== undefined && !nested.#isUnedited) return false
     return true
   }
 

@@ -292,7 +292,7 @@ test('a file that was renamed is opened anew by its name; where that cannot be, 
 test('while the log cannot be written no server is called, and the host is told why', async () => {
   await using gateway = await startGateway({ servers: { a: offer } })
   const full = { trouble: 'ENOSPC', write: () => undefined }
-  gateway.running.gateway.keepRecord(
+  gateway.running.gateway.auditBy(
     new Audit({ sink: full, bodies: false, hideJson: (json) => json, toolsetOf: () => undefined, hiddenBy: () => undefined }),
   )
   await using host = await modernHttp.connect(gateway)

@@ -66,14 +66,14 @@ const view = new Views().of(buildCatalog([sourceOf('a', { tools: ['x', 'y', 'z']
   revision: '2025-11-25',
 })
 const LIMITS = { maxItems: 1, maxBytes: 10_000 }
-const CURSOR = pageOf(view, 'tools', undefined, LIMITS, seal, 'local').nextCursor ?? ''
+const CURSOR = pageOf(view, { kind: 'tools', limits: LIMITS, seal, principal: 'local' }).nextCursor ?? ''
 
 const cursors: Target = {
   name: 'cursor codec',
   words: [CURSOR, CURSOR.slice(0, 30), CURSOR.slice(30), TOKEN, 'A', '==', '\n', '%', '2', '{"kind":"tools"}'],
   check: (input) => {
     const text = input.toString('latin1')
-    const got = outcome(() => pageOf(view, 'tools', text, LIMITS, seal, 'local'))
+    const got = outcome(() => pageOf(view, { kind: 'tools', cursor: text, limits: LIMITS, seal, principal: 'local' }))
     if (text === CURSOR) must('value' in got, 'opens its own cursor')
     else same('error' in got && got.error instanceof Failure && got.error.kind, 'state')
   },

@@ -328,14 +328,11 @@ test('figures of calls are by server, by tool and by error, with quantiles by ne
     totalMs,
     error,
   })
-  const downstream = (key: string, inFlight: number, personal?: object) => ({
-    options: { key },
-    health$: { value: { state: 'healthy' } },
-    dialer: { processes: [] },
-    inFlight,
-    personal,
-  })
-  const downstreams = [downstream('one', 1, { all: [downstream('one', 2)] }), downstream('idle', 0)]
+  const downstream = (key: string, inFlight: number, personal: readonly object[] = []) => {
+    const one = { options: { key }, health$: { value: { state: 'healthy' } }, dialer: { processes: [] }, inFlight }
+    return { ...one, all: [one, ...personal] }
+  }
+  const downstreams = [downstream('one', 1, [downstream('one', 2)]), downstream('idle', 0)]
   const calls = [
     ...Array.from({ length: 20 }, (_, at) => call('a', 20 - at)),
     call('b', 50.006, 'timeout'),

@@ -68,7 +68,13 @@ describe('a view that is searched', () => {
     const seal = new Seal({ keys: [Buffer.alloc(32)] })
     const names: string[] = []
     for (let cursor: string | undefined, page = 0; page === 0 || cursor !== undefined; page++) {
-      const { entries, nextCursor } = pageOf(view, 'tools', cursor, { maxItems: 2, maxBytes: 1_000_000 }, seal, 'p')
+      const { entries, nextCursor } = pageOf(view, {
+        kind: 'tools',
+        cursor,
+        limits: { maxItems: 2, maxBytes: 1_000_000 },
+        seal,
+        principal: 'p',
+      })
       names.push(...(JSON.parse(Buffer.concat(entries).toString()) as { name: string }[]).map(({ name }) => name))
       cursor = nextCursor
     }

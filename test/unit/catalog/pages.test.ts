@@ -25,7 +25,7 @@ const namesOn = (
   maxItems: number,
   maxBytes = 1e6,
 ): { names: string[]; next: string | undefined } => {
-  const page = pageOf(view, 'tools', cursor, { maxItems, maxBytes }, seal, 'p')
+  const page = pageOf(view, { kind: 'tools', cursor, limits: { maxItems, maxBytes }, seal, principal: 'p' })
   return { names: JSON.parse(join(page.entries).toString()).map((tool: { name: string }) => tool.name), next: page.nextCursor }
 }
 
@@ -91,19 +91,30 @@ describe('pages', () => {
     const view = viewOf([server('a', 'xyz')])
     const limits = { maxItems: 1, maxBytes: 1e6 }
     const other = new Seal({ keys: [randomBytes(32)] })
-    const { nextCursor = '' } = pageOf(view, 'tools', undefined, limits, seal, SHARED_PRINCIPAL)
-    expect(join(pageOf(view, 'tools', nextCursor, limits, other, SHARED_PRINCIPAL).entries).toString()).toContain('a__y')
+    const { nextCursor = '' } = pageOf(view, { kind: 'tools', limits, seal, principal: SHARED_PRINCIPAL })
+    expect(
+      join(
+        pageOf(view, { kind: 'tools', cursor: nextCursor, limits, seal: other, principal: SHARED_PRINCIPAL }).entries,
+      ).toString(),
+    ).toContain('a__y')
     const given = JSON.parse(Buffer.from(nextCursor, 'base64url').toString()) as object
     const invented = (more: object): string => Buffer.from(JSON.stringify({ ...given, ...more })).toString('base64url')
     const tries = [
-      () => pageOf(view, 'prompts', nextCursor, limits, seal, SHARED_PRINCIPAL),
-      () => pageOf(viewOf([server('a', 'xyz')], '2025-11-25'), 'tools', nextCursor, limits, seal, SHARED_PRINCIPAL),
-      () => pageOf(view, 'tools', nextCursor, limits, seal, 'p'),
+      () => pageOf(view, { kind: 'prompts', cursor: nextCursor, limits, seal, principal: SHARED_PRINCIPAL }),
+      () =>
+        pageOf(viewOf([server('a', 'xyz')], '2025-11-25'), {
+          kind: 'tools',
+          cursor: nextCursor,
+          limits,
+          seal,
+          principal: SHARED_PRINCIPAL,
+        }),
+      () => pageOf(view, { kind: 'tools', cursor: nextCursor, limits, seal, principal: 'p' }),
       ...[`${nextCursor}x`, ` ${nextCursor}`, `${nextCursor}=`, 'bnVsbA', 'e30', ''].map(
-        (wrong) => () => pageOf(view, 'tools', wrong, limits, seal, SHARED_PRINCIPAL),
+        (wrong) => () => pageOf(view, { kind: 'tools', cursor: wrong, limits, seal, principal: SHARED_PRINCIPAL }),
       ),
       ...[{ given: -1 }, { position: 'x' }, { original: 7 }, { principal: 'p' }, { server: null }].map(
-        (wrong) => () => pageOf(view, 'tools', invented(wrong), limits, seal, SHARED_PRINCIPAL),
+        (wrong) => () => pageOf(view, { kind: 'tools', cursor: invented(wrong), limits, seal, principal: SHARED_PRINCIPAL }),
       ),
     ]
     for (const attempt of tries) expect(attempt).toThrow(expect.objectContaining({ kind: 'state' }))
@@ -111,16 +122,24 @@ describe('pages', () => {
 
   test('B117 a cursor of another list, view or principal, or one that is not ours, is refused', () => {
     const view = viewOf([server('a', 'xy')])
-    const { nextCursor } = pageOf(view, 'tools', undefined, { maxItems: 1, maxBytes: 1e6 }, seal, 'p')
+    const { nextCursor } = pageOf(view, { kind: 'tools', limits: { maxItems: 1, maxBytes: 1e6 }, seal, principal: 'p' })
     const limits = { maxItems: 1, maxBytes: 1e6 }
     const tries = [
-      () => pageOf(view, 'prompts', nextCursor, limits, seal, 'p'),
-      () => pageOf(view, 'tools', nextCursor, limits, seal, 'q'),
-      () => pageOf(viewOf([server('a', 'xy')], '2025-11-25'), 'tools', nextCursor, limits, seal, 'p'),
-      () => pageOf(viewOf([server('a', 'xy')], '2026-07-28', 'a'), 'tools', nextCursor, limits, seal, 'p'),
-      () => pageOf(view, 'tools', '', limits, seal, 'p'),
-      () => pageOf(view, 'tools', 'page2', limits, seal, 'p'),
-      () => pageOf(view, 'tools', seal.seal('requestState', { kind: 'tools' }), limits, seal, 'p'),
+      () => pageOf(view, { kind: 'prompts', cursor: nextCursor, limits, seal, principal: 'p' }),
+      () => pageOf(view, { kind: 'tools', cursor: nextCursor, limits, seal, principal: 'q' }),
+      () =>
+        pageOf(viewOf([server('a', 'xy')], '2025-11-25'), { kind: 'tools', cursor: nextCursor, limits, seal, principal: 'p' }),
+      () =>
+        pageOf(viewOf([server('a', 'xy')], '2026-07-28', 'a'), {
+          kind: 'tools',
+          cursor: nextCursor,
+          limits,
+          seal,
+          principal: 'p',
+        }),
+      () => pageOf(view, { kind: 'tools', cursor: '', limits, seal, principal: 'p' }),
+      () => pageOf(view, { kind: 'tools', cursor: 'page2', limits, seal, principal: 'p' }),
+      () => pageOf(view, { kind: 'tools', cursor: seal.seal('requestState', { kind: 'tools' }), limits, seal, principal: 'p' }),
     ]
     for (const attempt of tries) expect(attempt).toThrow(expect.objectContaining({ kind: 'state' }))
   })

@@ -1,6 +1,6 @@
 /** A link to a legacy server: its handshake, what calls become on it, and what its notifications do (BRIDGING 3.3). */
 import { describe, expect, test, vi } from 'vitest'
-import { LegacyLink, LEVEL_WAIT_MS } from '../../../src/era/server/legacy-downstream.ts'
+import { LegacyLink, LEVEL_WAIT_MS } from '../../../src/era/server/legacy-link.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import type { Call, HostSession } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
@@ -170,9 +170,9 @@ describe('a call', () => {
       kind: 'task',
       result: { taskId: '1', status: 'working', ttlMs: 5_000 },
     })
-    expect(await handle(call('tools/call', { name: 'x', task: {} }, { isAsItCame: true, caller: { session: SESSION } }))).toEqual(
-      { kind: 'complete', result: { task } },
-    )
+    expect(
+      await handle(call('tools/call', { name: 'x', task: {} }, { isUnchanged: true, caller: { session: SESSION } })),
+    ).toEqual({ kind: 'complete', result: { task } })
     expect(await handle(call('tasks/get', { taskId: '1' }, { target: '1', caller: { capabilities: TASKS } }))).toMatchObject({
       result: { status: 'working', ttlMs: 5_000 },
     })
@@ -204,7 +204,7 @@ describe('a call', () => {
     const stop = new Cancellation()
     const { handle, sent } = await linkTo((message) => (message.method === 'tools/call' ? undefined : answering()(message)))
     const ended = handle(
-      call('tools/call', { task: {} }, { signal: stop.signal, isAsItCame: true, caller: { session: SESSION } }),
+      call('tools/call', { task: {} }, { signal: stop.signal, isUnchanged: true, caller: { session: SESSION } }),
     )
     await vi.waitFor(() => expect(sent).toHaveLength(3))
     stop.abort(Payload.of({ requestId: 7, reason: 'why' }))

@@ -1,6 +1,6 @@
 /** A link to a modern server: what calls become on it, what its results are, and what it is subscribed to (BRIDGING 3.3, 3.13). */
 import { describe, expect, test, vi } from 'vitest'
-import { ModernLink } from '../../../src/era/server/modern-downstream.ts'
+import { ModernLink } from '../../../src/era/server/modern-link.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import type { Call, HostSession } from '../../../src/rpc/call.ts'
 import type { Channel } from '../../../src/transport/channel/channel.ts'

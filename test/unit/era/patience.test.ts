@@ -1,6 +1,6 @@
 /** How long a legacy server may be silent while somebody thinks about what it asked (BRIDGING 3.9). */
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { LegacyLink } from '../../../src/era/server/legacy-downstream.ts'
+import { LegacyLink } from '../../../src/era/server/legacy-link.ts'
 import type { Answer, HostSession } from '../../../src/rpc/call.ts'
 import { Connection } from '../../../src/rpc/connection.ts'
 import { Sweeper } from '../../../src/rpc/sweeper.ts'

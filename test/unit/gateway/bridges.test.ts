@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest'
 import type { View } from '../../../src/catalog/view/view.ts'
 import type { Downstream } from '../../../src/downstream/downstream.ts'
 import {
-  isAsItCame,
+  isRelayedUnchanged,
   isListedDirectly,
   isTranslated,
   isWatchedDirectly,
   mayBeUnlisted,
-} from '../../../src/gateway/lists/bridges.ts'
+} from '../../../src/gateway/bridges.ts'
 import type { Caller, HostSession } from '../../../src/rpc/call.ts'
 
 const SESSION = {} as HostSession
@@ -124,7 +124,7 @@ test.each<[string, Facts, Partial<Caller>, boolean, boolean]>([
   ['a session of anybody, at a shared link', { options: { sharing: 'shared' } }, {}, false, true],
   ['a modern host of somebody', { era: 'modern' }, { principal: 'ann', session: undefined }, false, false],
 ])('B277 %s is translated, or passed on as it came, or neither', (_, facts, caller, translated, asItCame) => {
-  expect([isTranslated(callerOf(caller), serverOf(facts)), isAsItCame(callerOf(caller), serverOf(facts))]).toEqual([
+  expect([isTranslated(callerOf(caller), serverOf(facts)), isRelayedUnchanged(callerOf(caller), serverOf(facts))]).toEqual([
     translated,
     asItCame,
   ])

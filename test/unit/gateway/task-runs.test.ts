@@ -111,14 +111,14 @@ describe('at a legacy server a call', () => {
   test('of another method, or one that is passed on as it came, is left alone', async () => {
     const { downstream, sent } = serverOf()
     await runs.run(legacy(TASK, { method: 'prompts/get' }), undefined, downstream)
-    await runs.run(legacy(TASK, { isAsItCame: true }), entryOf(), downstream)
+    await runs.run(legacy(TASK, { isUnchanged: true }), entryOf(), downstream)
     expect(sent).toEqual([
       ['prompts/get', { name: 'x', ...TASK }],
       ['tools/call', { name: 'x', ...TASK }],
     ])
     // The limit of a result counts there, too.
-    expect(() => runs.run(legacy(TASK, { isAsItCame: true }), entryOf('optional', true), downstream)).toThrow('as a task')
-    await new TaskRuns(() => false, asItIs).run(legacy(TASK, { isAsItCame: true }), entryOf(), downstream)
+    expect(() => runs.run(legacy(TASK, { isUnchanged: true }), entryOf('optional', true), downstream)).toThrow('as a task')
+    await new TaskRuns(() => false, asItIs).run(legacy(TASK, { isUnchanged: true }), entryOf(), downstream)
     expect(sent.at(-1)).toEqual(['tools/call', { name: 'x' }])
   })
 })

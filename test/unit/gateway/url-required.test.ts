@@ -9,8 +9,6 @@ import type { HostSession } from '../../../src/rpc/call.ts'
 import { join, Payload } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
-const ASKER = { key: 'a', revision: '2025-11-25', label: undefined } as const
-
 test('B089 each elicitation gets the id of the session; only the ids of the server are reported as sent', () => {
   const session = { id: 's' } as unknown as HostSession
   const call = callOf({ caller: { session, revision: '2025-11-25', capabilities: { elicitation: { url: {} } } } })
@@ -23,11 +21,22 @@ test('B089 each elicitation gets the id of the session; only the ids of the serv
     Payload.at(Buffer.from(errorWith(['{"url":"u:1","elicitationId":"e-1"}', '{"url":"u:2"}', '7', '{}']))),
   )
   const [note, sentAway] = [vi.fn(), vi.fn()]
-  expect(() => urlRequired(error, call, undefined, ASKER, note, sentAway)).toThrow(error)
+  // Cast: what is read of it.
+  const routed = {
+    call,
+    downstream: {
+      options: { key: 'a' },
+      eras: { revisionFor: () => '2025-11-25' },
+      fidelity: { note },
+      sessions: { sentAway },
+    },
+    view: { catalog: { sources: [] } },
+  } as unknown as RoutedCall
+  expect(() => urlRequired(error, routed)).toThrow(error)
   expect(join(error.error.parts()).toString()).toBe(
     errorWith([`{"url":"u:1",${own('e-1')}}`, `{${own('u:2')},"url":"u:2"}`, '7', `{${own('')}}`]),
   )
-  expect(sentAway.mock.calls).toEqual([['e-1']])
+  expect(sentAway.mock.calls).toEqual([['e-1', session]])
   expect(note).not.toHaveBeenCalled()
 })
 

@@ -13,7 +13,7 @@ const introduction = { revision: '2025-11-25', capabilities: {}, clientInfo: und
 
 const makeSession = () => {
   const admission = { begin: vi.fn(), end: vi.fn(() => -1 as const) }
-  const session = new Session(introduction, 'p', { server: undefined }, admission)
+  const session = new Session({ introduction, principal: 'p', scope: { server: undefined }, admission, transport: 'stdio' })
   session.initialized()
   return { session, admission }
 }
@@ -117,7 +117,13 @@ test('B257 a session that ends leaves nothing: its questions are settled, its re
 })
 
 test('B028 a question waits until the host has said notifications/initialized', () => {
-  const session = new Session(introduction, 'p', { server: undefined }, { begin: () => undefined, end: () => -1 })
+  const session = new Session({
+    introduction,
+    principal: 'p',
+    scope: { server: undefined },
+    admission: { begin: () => undefined, end: () => -1 },
+    transport: 'stdio',
+  })
   const { sent, send } = makeOutlet()
   session.attach({ send })
   void session.ask(question)

@@ -10,7 +10,13 @@ import type { EventStream } from '../../../src/transport/http1/server/request/ev
 
 const introduction = { revision: '2025-11-25', capabilities: {}, clientInfo: undefined, hops: 0 } as const
 const sessionOf = (principal: string): Session =>
-  new Session(introduction, principal, { server: undefined }, { begin: () => undefined, end: () => -1 })
+  new Session({
+    introduction,
+    principal,
+    scope: { server: undefined },
+    admission: { begin: () => undefined, end: () => -1 },
+    transport: 'stdio',
+  })
 const listening = (held: HttpSession): HttpSession => Object.assign(held, { stream: { events: {} as EventStream, name: '' } })
 const limited = (limits: Partial<HostLimits>): { sessions: Sessions; limits: HostLimits } => {
   const all = { limits: { ...DEFAULT_HOST_LIMITS, ...limits } }

@@ -14,7 +14,15 @@ const introduction = { revision: '2025-11-25', capabilities: {}, clientInfo: und
 
 test('F-27 after an hour of standstill no session is idle; half an hour of its own silence later it is', () => {
   const sessions = new Sessions(() => DEFAULT_HOST_LIMITS, new LimitCounts({ warn: () => undefined }))
-  sessions.add(new Session(introduction, 'local', { server: undefined }, { begin: () => undefined, end: () => -1 }))
+  sessions.add(
+    new Session({
+      introduction,
+      principal: 'local',
+      scope: { server: undefined },
+      admission: { begin: () => undefined, end: () => -1 },
+      transport: 'stdio',
+    }),
+  )
   const startMs = performance.now()
   const sweep = (atMs: number): number => {
     sessions.sweep(startMs + atMs)

@@ -1,8 +1,8 @@
 /** The static headers of one server, including those of its credentials. */
+import { HEADER_NAME } from '../../../wire/headers/header-value.ts'
 import type { ServerEntry } from '../../schema/server-schema.ts'
 import type { ReportProblem } from '../../syntax/problems.ts'
 
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 /** Headers that the transports set themselves. */
 const RESERVED = /^(accept|connection|content-length|content-type|host|last-event-id|transfer-encoding|upgrade|mcp-.*)$/i
 
@@ -13,7 +13,7 @@ export const buildHeaders = (entry: ServerEntry, report: ReportProblem): Readonl
   const result: Record<string, string> = {}
   const add = (name: string, value: string, path: readonly string[]) => {
     const first = places.get(name.toLowerCase())
-    if (!NAME.test(name)) report(path, `${JSON.stringify(name)} is not a header name`, 'use letters, digits and -')
+    if (!HEADER_NAME.test(name)) report(path, `${JSON.stringify(name)} is not a header name`, 'use letters, digits and -')
     else if (RESERVED.test(name)) report(path, `header ${name} is set by Trunkline`, 'remove it')
     else if (first !== undefined) report(path, `header ${name} is already given by ${first}`, 'keep one of them')
     places.set(name.toLowerCase(), path.join('.'))

@@ -1,4 +1,5 @@
 /** CORS for listed origins only (T-02). */
+import { HEADER_NAME } from '../../../wire/headers/header-value.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 
 const ALLOWED_HEADERS =
@@ -14,7 +15,7 @@ export const allowOrigin = (request: HttpRequest, origin: string): void => {
   const params = requested
     .split(',')
     .map((name) => name.trim())
-    .filter((name) => /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name))
+    .filter((name) => /^mcp-param-./i.test(name) && HEADER_NAME.test(name))
   request.addHeaders({
     'Access-Control-Allow-Origin': origin,
     'Access-Control-Allow-Methods': 'GET, POST, DELETE',

@@ -170,6 +170,6 @@ export class HttpListener {
       onOrphaned: () => undefined,
     })
     this.#posts.set(exchange.number, exchange)
-    serveModern(message, origin, exchange, abort, this.#context)
+    serveModern(message, origin, exchange, abort.signal, this.#context)
   }
 }

@@ -228,7 +228,7 @@ export class SessionRequests {
   }
 
   #add(introduction: Introduction, { principal, scope, facts, untilMs }: RoutedRequest, id: string): HttpSession {
-    const session = new Session(introduction, principal, scope, this.#context.admission, id, 'http')
+    const session = new Session({ introduction, principal, scope, admission: this.#context.admission, id, transport: 'http' })
     session.setAccess(scope, facts)
     const { store } = this.#context
     const mayWrite = (): boolean => this.#isLeased

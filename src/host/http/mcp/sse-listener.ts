@@ -147,7 +147,7 @@ export class SseListener {
   #addSession(connected: Connected, introduction: Introduction): Session {
     const { events, routed } = connected
     const { principal, scope, facts } = routed
-    const session = new Session(introduction, principal, scope, this.#context.admission, undefined, 'sse')
+    const session = new Session({ introduction, principal, scope, admission: this.#context.admission, transport: 'sse' })
     session.setAccess(scope, facts)
     connected.session?.end()
     connected.session = session

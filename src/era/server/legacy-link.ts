@@ -174,10 +174,10 @@ export class LegacyLink implements Link, Carrier {
       ...(runsToolsAsTasks(this.capabilities) ? { cancel: () => undefined } : { cancel: this.cancel, signal: call.signal }),
       progress,
     })
-    const created = modernCreation(call.isAsItCame === true ? result.fresh() : result)
+    const created = modernCreation(call.isUnchanged === true ? result.fresh() : result)
     if (created === undefined) return complete(result)
     const outcome = await this.#created(created, call, () => this.connection.outlive(sentAs, progress))
-    return call.isAsItCame === true ? complete(result) : outcome
+    return call.isUnchanged === true ? complete(result) : outcome
   }
 
   write(call: Call, id: number): Outgoing {

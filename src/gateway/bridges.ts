@@ -1,8 +1,8 @@
 /** Which requests at a bridge its server handles itself (BRIDGING 3.21), unless rules of the configuration apply to them. */
-import type { View } from '../../catalog/view/view.ts'
-import type { Downstream } from '../../downstream/downstream.ts'
-import { isBridge, SHARED_PRINCIPAL } from '../../rpc/call.ts'
-import type { Call, Caller } from '../../rpc/call.ts'
+import type { View } from '../catalog/view/view.ts'
+import type { Downstream } from '../downstream/downstream.ts'
+import { isBridge, SHARED_PRINCIPAL } from '../rpc/call.ts'
+import type { Call, Caller } from '../rpc/call.ts'
 
 /** Whether no rule of the configuration selects or changes what this caller sees of the server. */
 const isUnruled = ({ options }: Downstream, view: View, { scope }: Pick<Caller, 'scope'>): boolean =>
@@ -30,8 +30,8 @@ export const isListedDirectly = (downstream: Downstream, view: View, caller: Pic
 export const isTranslated = ({ session }: Pick<Caller, 'session'>, downstream: Pick<Downstream, 'eras'>): boolean =>
   (session === undefined) !== (downstream.eras.eraFor({ session }) === 'modern')
 
-/** See `Call.isAsItCame`. */
-export const isAsItCame = (caller: Pick<Caller, 'scope' | 'session' | 'principal'>, downstream: Downstream): boolean =>
+/** See `Call.isUnchanged`. */
+export const isRelayedUnchanged = (caller: Pick<Caller, 'scope' | 'session' | 'principal'>, downstream: Downstream): boolean =>
   isBridge(caller.scope) &&
   !isTranslated(caller, downstream) &&
   (caller.principal === SHARED_PRINCIPAL || (caller.session !== undefined && downstream.options.sharing !== 'shared'))
