@@ -13,7 +13,7 @@ import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { withoutTasks } from '../wire/protocol/extensions.ts'
-import { isServerMethod, isVendorNotification } from '../wire/protocol/methods.ts'
+import { isServerMethod, isVendorNotification, TASKS_LIST } from '../wire/protocol/methods.ts'
 import type { Access } from './access.ts'
 import type { Overflow } from './limits/overflow.ts'
 import type { Rates } from './limits/rates.ts'
@@ -135,6 +135,8 @@ export class Router {
     if (downstream === undefined) throw new Refusal(-32601, `Method not found: ${method}`, { status: 404 })
     const { key } = downstream.options
     noteRoute(call, key, method)
+    // A link that several principals share has the tasks of all of them.
+    if (method === TASKS_LIST && !isAsItCame(caller, downstream)) throw new Refusal(-32601, `Method not found: ${method}`)
     const route: Route = { serverKey: key, original: call.target ?? '', entry: undefined }
     if (!isOfOwnCalls(method)) await access.check({ call, route, downstream, view: feed.viewOf(caller) })
     // Requests to a modern server carry the level.
@@ -167,7 +169,7 @@ export class Router {
 
 /** Whether the method refers to earlier, allowed calls of the caller, so that the policy is not applied. */
 const isOfOwnCalls = (method: string): boolean =>
-  method === 'logging/setLevel' || method === 'resources/unsubscribe' || method.startsWith('tasks/')
+  isServerMethod(method) && (method === 'logging/setLevel' || method === 'resources/unsubscribe' || method.startsWith('tasks/'))
 
 /** The call with a result that is neither streamed nor a task, so that it can be inspected. */
 const asWhole = (routed: RoutedCall): RoutedCall => {

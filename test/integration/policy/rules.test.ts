@@ -181,6 +181,18 @@ describe('no path leads past a rule', () => {
     expect(gateway.fake('a').all('vendor/erase')).toEqual([])
   })
 
+  test.each([legacyHttp, modernHttp])(
+    'a method of no revision that is named like those of tasks, at the endpoint of one server, over $name',
+    async ({ connect }) => {
+      await using gateway = await start([{ when: 'call.method == "tools/call"', decision: 'allow' }])
+      await using host = await connect(gateway, { path: '/servers/a/mcp' })
+      await expect(host.call('tasks/erase', {})).rejects.toMatchObject({
+        message: expect.stringContaining('denied by policy') as unknown,
+      })
+      expect(gateway.fake('a').all('tasks/erase')).toEqual([])
+    },
+  )
+
   test('a notification of no revision and a request without an id, at the endpoint of one server', async () => {
     await using gateway = await start([{ when: 'call.method == "tools/call" && call.original != "drop"', decision: 'allow' }])
     await using host = await legacyPipe.connect(gateway, { server: 'a' })
