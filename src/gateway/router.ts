@@ -6,6 +6,7 @@
 import { isSignInRoute } from '../catalog/view/routes.ts'
 import type { Route } from '../catalog/view/routes.ts'
 import type { View } from '../catalog/view/view.ts'
+import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import { withoutModernMembers, withoutModernMeta } from '../era/host/legacy-host.ts'
 import { complete, Refusal, toolText } from '../rpc/call.ts'
@@ -13,12 +14,13 @@ import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { withoutTasks } from '../wire/protocol/extensions.ts'
-import { isServerMethod, isVendorNotification } from '../wire/protocol/methods.ts'
+import { isServerMethod, isVendorNotification, TASKS_LIST } from '../wire/protocol/methods.ts'
 import type { Access } from './access.ts'
 import type { Overflow } from './limits/overflow.ts'
 import type { Rates } from './limits/rates.ts'
 import { isRelayedUnchanged, isTranslated } from './bridges.ts'
 import type { Feed } from './lists/feed.ts'
+import { insufficientScope } from './names/owners.ts'
 import type { Owners } from './names/owners.ts'
 import { rewriteError } from './rewrite/rewrite-error.ts'
 import { callForServer, rewriteParams, withheldFrom } from './rewrite/rewrite-request.ts'
@@ -31,7 +33,7 @@ import type { RoutedCall } from './routed-call.ts'
 import type { Tasks } from './tasks/tasks.ts'
 
 interface RouterParts {
-  readonly feed: Pick<Feed, 'viewOf'>
+  readonly feed: Pick<Feed, 'grantsOf' | 'viewOf'>
   readonly owners: Owners
   readonly rounds: Rounds
   readonly signIns: SignInRounds
@@ -135,8 +137,12 @@ export class Router {
     if (downstream === undefined) throw new Refusal(-32601, `Method not found: ${method}`, { status: 404 })
     const { key } = downstream.options
     noteRoute(call, key, method)
+    // A link that several principals share has the tasks of all of them.
+    if (method === TASKS_LIST && !isAsItCame(caller, downstream)) throw new Refusal(-32601, `Method not found: ${method}`)
+    const view = feed.viewOf(caller)
+    if (!isServerMethod(method) && !view.allowsAllOf(downstream.options)) throw this.#refusalOf(call, downstream)
     const route: Route = { serverKey: key, original: call.target ?? '', entry: undefined }
-    if (!isOfOwnCalls(method)) await access.check({ call, route, downstream, view: feed.viewOf(caller) })
+    if (!isOfOwnCalls(method)) await access.check({ call, route, downstream, view })
     // Requests to a modern server carry the level.
     if (method === 'logging/setLevel' && downstream.eras.eraFor(caller) === 'modern') return complete(Payload.of({}))
     const sent: Call = { ...call, isUnchanged: isRelayedUnchanged(caller, downstream), withheld: withheldFrom(downstream) }
@@ -150,6 +156,17 @@ export class Router {
     return outcome
   }
 
+  /** The refusal of a method of no revision, which toolset or scopes do not allow: no list shows it, so only all of the server includes it. */
+  #refusalOf(call: Call, { options }: Downstream): Refusal {
+    const { feed } = this.#parts
+    const { granted: _, ...scope } = call.caller.scope
+    const grants = feed.grantsOf(call.caller.scope)
+    if (grants !== undefined && feed.viewOf({ ...call.caller, scope }).allowsAllOf(options))
+      return insufficientScope(call, grants.needed(options.key, true))
+    noteDenial(call, 'unknown')
+    return new Refusal(-32601, `Method not found: ${call.method}`, { status: 404 })
+  }
+
   /**
    * Relays a notification of a host at a bridge to its server (B277). The policy decides on one that no revision defines, as on a request. A
    * request without an id is dropped: no rule for requests would apply to it, and a server may execute it.
@@ -158,16 +175,18 @@ export class Router {
     const { access, feed, fleet } = this.#parts
     const downstream = fleet.bridged(caller)
     if (downstream === undefined || isServerMethod(method)) return
+    const view = feed.viewOf(caller)
+    if (isVendorNotification(method) && !view.allowsAllOf(downstream.options)) return
     const route: Route = { serverKey: downstream.options.key, original: '', entry: undefined }
     const call = { method, target: undefined, params: params ?? Payload.of({}), caller }
-    const check = async (): Promise<unknown> => access.check({ call, route, downstream, view: feed.viewOf(caller) })
+    const check = async (): Promise<unknown> => access.check({ call, route, downstream, view })
     downstream.sessions.notified(caller, method, params, isVendorNotification(method) ? check() : undefined)
   }
 }
 
 /** Whether the method refers to earlier, allowed calls of the caller, so that the policy is not applied. */
 const isOfOwnCalls = (method: string): boolean =>
-  method === 'logging/setLevel' || method === 'resources/unsubscribe' || method.startsWith('tasks/')
+  isServerMethod(method) && (method === 'logging/setLevel' || method === 'resources/unsubscribe' || method.startsWith('tasks/'))
 
 /** The call with a result that is neither streamed nor a task, so that it can be inspected. */
 const asWhole = (routed: RoutedCall): RoutedCall => {

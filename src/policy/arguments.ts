@@ -92,7 +92,7 @@ export const decodeMembers = (
       likeness = undefined
     }
   }
-  return { value, likeness }
+  return { value: readable(value), likeness }
 }
 
 /** Whether the value is a text that is certainly longer than `chars`. */
@@ -102,23 +102,28 @@ const isLongerThan = (chars: number, bytes: Buffer, { start, end }: Span): boole
 /** Decodes a scanned value; integers that a double cannot represent become `bigint`. Throws `UnjudgedArguments`. */
 export const decodeArguments = (json: Buffer, keys: RuleKeys): unknown => {
   const text = json.toString()
-  const walk: Walk = { keys, count: 0, isInexact: false }
+  const walk: Walk = { keys, count: 0, isRevived: false }
   const value: unknown = JSON.parse(text)
   look(value, walk)
   if (walk.count !== keysIn(json)) throw new UnjudgedArguments('the arguments repeat a key')
-  return walk.isInexact ? JSON.parse(text, exactly) : value
+  return walk.isRevived ? JSON.parse(text, revived) : value
 }
 
 interface Walk {
   readonly keys: RuleKeys
   count: number
-  isInexact: boolean
+  /** A value is changed by `revived`. */
+  isRevived: boolean
 }
+
+/** The CEL library takes the member `constructor` for the type of an object, and finds no member of an unknown type. A `Map` has none. */
+const readable = <T extends object>(object: T): T | ReadonlyMap<string, unknown> =>
+  Object.hasOwn(object, 'constructor') ? new Map(Object.entries(object)) : object
 
 /** Counts the keys, and refuses those that a server might take for a key of a rule. The scanner has bounded the depth. */
 const look = (value: unknown, walk: Walk): void => {
   if (typeof value === 'number') {
-    if (!Number.isSafeInteger(value) && Number.isInteger(value)) walk.isInexact = true
+    if (!Number.isSafeInteger(value) && Number.isInteger(value)) walk.isRevived = true
     return
   }
   if (isList(value)) {
@@ -126,6 +131,7 @@ const look = (value: unknown, walk: Walk): void => {
     return
   }
   if (!isJsonObject(value)) return
+  if (Object.hasOwn(value, 'constructor')) walk.isRevived = true
   // All members of a result of JSON.parse are own members.
   for (const key in value) {
     walk.count++
@@ -151,9 +157,10 @@ const keysIn = (json: Buffer): number => {
   return count
 }
 
-/** Reviver that keeps large integers exact ([ECMA-262 JSON.parse source text access], not yet in TypeScript's library). */
-const exactly = (_key: string, value: unknown, context?: { readonly source?: string }): unknown => {
+/** Reviver that keeps large integers exact ([ECMA-262 JSON.parse source text access], not yet in TypeScript's library), and objects readable. */
+const revived = (_key: string, value: unknown, context?: { readonly source?: string }): unknown => {
   const source = context?.source
+  if (isJsonObject(value)) return readable(value)
   return typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && /^-?\d+$/.test(source)
     ? BigInt(source)
     : value

@@ -117,6 +117,11 @@ export class Toolset {
     return this.#choices.some((choice) => choice.showsUri(server, exposed))
   }
 
+  /** Whether the toolset contains all of this server, whatever that is. */
+  holdsAll(server: CatalogServer): boolean {
+    return this.#choices.some((choice) => choice.holdsAll(server))
+  }
+
   overrideOf(exposed: string): ToolOverride | undefined {
     return this.#override.get(exposed)
   }
@@ -188,6 +193,10 @@ class CompiledChoice {
     const isMatch = (uri: string): boolean => resources.some((glob) => matchesGlob(glob, uri, '/'))
     const plain = plainUri(exposed)
     return plain !== undefined && isMatch(exposed) && (plain === exposed || isMatch(plain))
+  }
+
+  holdsAll(server: CatalogServer): boolean {
+    return this.#isWhole && this.#where.length === 0 && this.#has(server)
   }
 
   #has({ key, tags }: CatalogServer): boolean {

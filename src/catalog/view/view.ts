@@ -106,6 +106,7 @@ export class View {
   readonly id: string
   readonly catalog: Catalog
   readonly toolset: Toolset | undefined
+  readonly #grants: Grants | undefined
   readonly #shown: Shown | undefined
   readonly #form: ListForm
   readonly #built: BuiltParts
@@ -118,10 +119,12 @@ export class View {
   /** Server and plain spelling of the listed URIs and templates that are hidden. */
   #hiddenPlain: ReadonlySet<string> | undefined
 
-  constructor(id: string, catalog: Catalog, { toolset, revision }: Selection, shown: Shown | undefined, built: BuiltParts) {
+  constructor(id: string, catalog: Catalog, selection: Selection, shown: Shown | undefined, built: BuiltParts) {
+    const { toolset, grants, revision } = selection
     this.id = id
     this.catalog = catalog
     this.toolset = toolset
+    this.#grants = grants
     this.#shown = shown
     this.#form = listForm(revision)
     this.#built = built
@@ -130,6 +133,11 @@ export class View {
   /** Whether the view contains anything of the server. */
   sees(serverKey: string): boolean {
     return this.#shown?.hasServer(serverKey) ?? true
+  }
+
+  /** Whether toolset and scopes allow all of the server, also what no list can show. */
+  allowsAllOf(server: CatalogServer): boolean {
+    return this.toolset?.holdsAll(server) !== false && this.#grants?.writes(server.key) !== false
   }
 
   /** The common predicate of lists, routes, completion, subscriptions and tasks. */

@@ -212,11 +212,15 @@ class Gathering {
     await this.#readIncludes({ ...opened, scope })
   }
 
-  /** A section with its variables replaced; `undefined`: it is absent. */
+  /** A section with its variables replaced; `undefined`: it is absent, or all its lines are commented out. */
   async #section<K extends keyof typeof fileSchema.shape>(key: K, tree: MapTree, scope: Scope) {
     const written = tree.entries.get(key)
-    // A section whose lines are all commented out counts as absent.
-    if (written === undefined || (written.kind === 'scalar' && written.value === null)) return undefined
+    if (written === undefined) return undefined
+    if (written.kind === 'scalar' && written.value === null) {
+      const remedy = NOT_EMPTY[key]
+      if (remedy !== undefined) this.#problems.push({ ...at(written), message: 'is empty', remedy })
+      return undefined
+    }
     // YAML reads `0o660` as 432, which would be other permissions.
     const typed = key === 'listen' && written.kind === 'map' ? changeChild(written, 'unix_mode', asTyped) : written
     const expanded = await expandTree(typed, scope, this.#problems)
@@ -291,6 +295,13 @@ class Gathering {
     const { folder } = scope
     this.#servers.set(key, { key, tree, folder, tags: include.tags, enabled, readable, isHosts, isLeftOut })
   }
+}
+
+/** Sections without which more is allowed, and what to write in place of nothing. */
+const NOT_EMPTY: { readonly [K in keyof typeof fileSchema.shape]?: string } = {
+  auth: 'name what hosts need, such as tokens, or write mode: none',
+  policy: 'remove it to allow all calls, or write {} to deny them',
+  strict: 'write true or false',
 }
 
 /** The warning for a server of a host's file that cannot be used. */

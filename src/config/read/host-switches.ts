@@ -1,6 +1,7 @@
 /**
  * Servers and tools that the user disabled outside of the entry: lists of servers in the same file (Gemini's `mcp.allowed` and
- * `mcp.excluded`, opencode's `tools`), and the files in which Claude Code and Gemini CLI store this.
+ * `mcp.excluded`, opencode's `tools`), and the files in which Claude Code and Gemini CLI store this. The rules of the host itself do not
+ * apply to tools behind Trunkline, whose names differ.
  */
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -9,7 +10,7 @@ import { asError } from '../../values/as-error.ts'
 import { isJsonObject, isList, memberOf } from '../../values/json-object.ts'
 import { decodeUtf8 } from '../../values/utf8.ts'
 import type { HostKind } from './host-entry.ts'
-import { child, itemsOf, plain } from '../syntax/tree.ts'
+import { child, itemsOf, plain, treeOf } from '../syntax/tree.ts'
 import type { MapTree, Tree } from '../syntax/tree.ts'
 
 export interface Switches {
@@ -30,19 +31,20 @@ export const readSwitches = async (
   warnings: string[],
 ): Promise<Switches & { readonly files: readonly string[] }> => {
   const beside = filesBeside(kind, file, home)
-  const elsewhere = await Promise.all(beside.map(async (one) => ({ ...one, off: await readOff(one, warnings) })))
-  const off = new Set(elsewhere.flatMap((one) => one.off ?? []))
+  const elsewhere = await Promise.all(beside.map(async (one) => ({ ...one, found: await readOff(one, warnings) })))
+  const off = new Set(elsewhere.flatMap((one) => one.found?.off ?? []))
+  const rules = elsewhere.flatMap((one) => one.found?.rules ?? [])
   const isGemini = kind === 'gemini'
   const allowed = isGemini ? namesOf(child(child(tree, 'mcp'), 'allowed') ?? child(tree, 'allowMCPServers')) : []
   const excluded = isGemini ? namesOf(child(child(tree, 'mcp'), 'excluded') ?? child(tree, 'excludeMCPServers')) : []
   return {
-    files: elsewhere.filter(({ off, isWatched }) => isWatched && off !== undefined).map(({ path }) => path),
+    files: elsewhere.filter(({ found, isWatched }) => isWatched && found !== undefined).map(({ path }) => path),
     isOff: (name) => {
       const folded = fold(name)
       const isLeftOut = allowed.length > 0 && !allowed.includes(folded) && !allowed.includes('*')
       return off.has(name) || excluded.includes(folded) || isLeftOut
     },
-    denied: (name) => (kind === 'opencode' ? deniedByPattern(tree, name) : undefined),
+    denied: (name) => (kind === 'opencode' ? deniedByPattern(tree, name) : deniedByRules(rules, name)),
   }
 }
 
@@ -50,7 +52,10 @@ type Read = (content: Record<string, unknown>) => unknown
 
 interface Beside {
   readonly path: string
+  /** The names of disabled servers. */
   readonly read: Read
+  /** It has the permissions of Claude Code. */
+  readonly hasRules?: true
   /** False: its host writes it often, for other reasons. */
   readonly isWatched: boolean
 }
@@ -64,31 +69,67 @@ const filesBeside = (kind: HostKind, file: string, home: string): readonly Besid
       return ['disabledMcpjsonServers', 'disabledMcpServers'].flatMap((key) => memberOf(project, key) ?? [])
     }
     return [
-      { path: join(folder, '.claude', 'settings.json'), read: listed, isWatched: true },
-      { path: join(folder, '.claude', 'settings.local.json'), read: listed, isWatched: true },
-      { path: join(home, '.claude', 'settings.json'), read: listed, isWatched: true },
+      { path: join(folder, '.claude', 'settings.json'), read: listed, hasRules: true, isWatched: true },
+      { path: join(folder, '.claude', 'settings.local.json'), read: listed, hasRules: true, isWatched: true },
+      { path: join(home, '.claude', 'settings.json'), read: listed, hasRules: true, isWatched: true },
       { path: join(home, '.claude.json'), read: ofProject, isWatched: false },
     ]
   }
+  if (basename(file) === '.claude.json')
+    return [{ path: join(home, '.claude', 'settings.json'), read: () => [], hasRules: true, isWatched: true }]
   if (kind !== 'gemini') return []
   const disabled: Read = (content) =>
     Object.entries(content).flatMap(([name, value]) => (memberOf(value, 'enabled') === false ? [name] : []))
   return [{ path: join(home, '.gemini', 'mcp-server-enablement.json'), read: disabled, isWatched: true }]
 }
 
-/** The names of disabled servers; `undefined`: the file does not exist. Warns of a file that cannot be read. */
-const readOff = async ({ path, read }: Beside, warnings: string[]): Promise<string[] | undefined> => {
+/** A rule that denies tools: `mcp__server__tool`. */
+interface Rule {
+  readonly text: string
+  readonly place: string
+}
+
+/** What the file disables; `undefined`: it does not exist. Warns of a file that cannot be read. */
+const readOff = async (
+  { path, read, hasRules }: Beside,
+  warnings: string[],
+): Promise<{ readonly off: readonly string[]; readonly rules: readonly Rule[] } | undefined> => {
   try {
-    const content: unknown = JSON.parse(decodeUtf8(await readFile(path)) ?? '')
+    const text = decodeUtf8(await readFile(path)) ?? ''
+    const content: unknown = JSON.parse(text)
     if (!isJsonObject(content)) throw new Error('not a JSON object')
-    const names = read(content)
-    return isList(names) ? names.filter((name) => typeof name === 'string') : []
+    const rules = hasRules === true ? textsIn(memberOf(content['permissions'], 'deny')) : []
+    const placed = rules.map((rule) => ({ text: rule, place: `${path}:${lineAndColumn(text, JSON.stringify(rule))}` }))
+    return { off: textsIn(read(content)), rules: placed }
   } catch (error) {
     const { code, message } = asError(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     warnings.push(`${path}: cannot be read (${code ?? message}); servers that it disables are not known`)
-    return []
+    return { off: [], rules: [] }
   }
+}
+
+const textsIn = (list: unknown): readonly string[] =>
+  isList(list) ? list.filter((item): item is string => typeof item === 'string') : []
+
+/** The place of the first occurrence. */
+const lineAndColumn = (text: string, part: string): string => {
+  const before = text.slice(0, Math.max(0, text.indexOf(part))).split('\n')
+  return `${before.length}:${(before.at(-1)?.length ?? 0) + 1}`
+}
+
+/** Claude Code names a tool `mcp__<server>__<tool>`; a rule without a tool denies all of the server. */
+const deniedByRules = (rules: readonly Rule[], name: string): ReturnType<Switches['denied']> => {
+  const server = name.replaceAll(/[^\w-]/g, '_')
+  const found = rules.flatMap(({ text, place }) => {
+    const [, rest] = /^mcp__(.+)$/.exec(text) ?? []
+    if (rest === undefined) return []
+    if (rest.startsWith(`${server}__`)) return [{ pattern: rest.slice(server.length + 2), place }]
+    return matchesGlob(rest, server) ? [{ pattern: '*', place }] : []
+  })
+  const [first] = found
+  const patterns = found.map(({ pattern }) => pattern)
+  return first && { patterns, at: treeOf(null, first.place), warnings: [] }
 }
 
 /**

@@ -22,6 +22,15 @@ import type { LateNames, LateOwner } from './late-names.ts'
 import { unknownName } from '../unknown-name.ts'
 import { UnlistedNames } from './unlisted-names.ts'
 
+/** The refusal of a call for which the token lacks some of these scopes (BRIDGING 6.1; B238). */
+export const insufficientScope = (call: Call, scopes: readonly string[]): Refusal => {
+  noteDenial(call, 'forbidden', scopes.join(' '))
+  // Granted scopes included: hosts before 2026-07-28 request exactly these scopes and would lose the others.
+  const { granted = '' } = call.caller.scope
+  const all = [...new Set([...granted.split(' '), ...scopes])].filter((scope) => scope !== '')
+  return new Refusal(-32602, `insufficient_scope: this takes ${scopes.join(' ')}`, { status: 403, scopes: all })
+}
+
 /** The list of a method whose call may be retried with a sealed state. */
 const LISTED = { 'tools/call': 'tools', 'prompts/get': 'prompts', 'resources/read': 'resources' } as const
 
@@ -141,11 +150,7 @@ export class Owners {
     const route = this.#lookUp(call, view)
     const grants = this.#feed.grantsOf({ ...scope, granted })
     if (route === undefined || grants === undefined) return
-    const scopes = grants.needed(route.serverKey, call.method === 'tools/call' && view.isWrite(call.target ?? ''))
-    noteDenial(call, 'forbidden', scopes.join(' '))
-    // Granted scopes included: hosts before 2026-07-28 request exactly these scopes and would lose the others.
-    const all = [...new Set([...granted.split(' '), ...scopes])].filter((scope) => scope !== '')
-    throw new Refusal(-32602, `insufficient_scope: this takes ${scopes.join(' ')}`, { status: 403, scopes: all })
+    throw insufficientScope(call, grants.needed(route.serverKey, call.method === 'tools/call' && view.isWrite(call.target ?? '')))
   }
 
   #lookUp(call: Call, view = this.#feed.viewOf(call.caller)): Route | undefined {

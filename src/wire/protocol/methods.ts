@@ -52,7 +52,7 @@ export const methodRow = (method: string, era: Era): MethodRow | undefined => {
 }
 
 /** Supported only between legacy peers at a bridge: elsewhere its answer would have to list the tasks of several servers. */
-const TASKS_LIST = 'tasks/list'
+export const TASKS_LIST = 'tasks/list'
 
 /** Whether any revision defines the method as a request to servers. */
 export const isServerMethod = (method: string): boolean => method === TASKS_LIST || METHODS[method] !== undefined

@@ -130,6 +130,23 @@ describe('a rule that cannot be evaluated', () => {
   })
 })
 
+test.each([
+  ['an object beside `constructor`', '{"options":{"constructor":1,"force":true}}'],
+  ['arguments beside `constructor`', '{"constructor":{"name":"Object"},"options":{"force":true}}'],
+  ['an object within a list', '{"options":[],"all":[{"constructor":"x","options":{"force":true}}]}'],
+])('T-20 a rule that reads optional members sees them in %s', async (_, args) => {
+  const when =
+    'call.arguments.?options.?force.orValue(false) || call.arguments.?all.orValue([]).exists(x, x.?options.?force.orValue(false))'
+  await using gateway = await start([{ when, decision: 'deny', reason: 'forced' }, ALLOW])
+  await using host = await legacyPipe.connect(gateway)
+  const { response } = host.sendRaw(
+    `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"a__pay","arguments":${args}}}`,
+    9,
+  )
+  expect((await response).result).toEqual(deniedBy('forced'))
+  expect(gateway.fake('a').all('tools/call')).toEqual([])
+})
+
 describe('no path leads past a rule', () => {
   const RULES = [{ when: 'call.original == "drop" && call.server == "a"', decision: 'deny', reason: 'never' }, ALLOW] as const
 
@@ -163,6 +180,18 @@ describe('no path leads past a rule', () => {
     })
     expect(gateway.fake('a').all('vendor/erase')).toEqual([])
   })
+
+  test.each([legacyHttp, modernHttp])(
+    'a method of no revision that is named like those of tasks, at the endpoint of one server, over $name',
+    async ({ connect }) => {
+      await using gateway = await start([{ when: 'call.method == "tools/call"', decision: 'allow' }])
+      await using host = await connect(gateway, { path: '/servers/a/mcp' })
+      await expect(host.call('tasks/erase', {})).rejects.toMatchObject({
+        message: expect.stringContaining('denied by policy') as unknown,
+      })
+      expect(gateway.fake('a').all('tasks/erase')).toEqual([])
+    },
+  )
 
   test('a notification of no revision and a request without an id, at the endpoint of one server', async () => {
     await using gateway = await start([{ when: 'call.method == "tools/call" && call.original != "drop"', decision: 'allow' }])

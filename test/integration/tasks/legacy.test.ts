@@ -1,7 +1,7 @@
 /** Tasks of 2025-11-25 servers for hosts of that revision, and for hosts that know no tasks (BRIDGING 3.17). */
 import { describe, expect, test } from 'vitest'
 import type { GatewayOptions } from '../../../src/gateway/options.ts'
-import { everyLegacyTransport, legacyHttp, modernHttp, modernPipe } from '../../support/fake-host.ts'
+import { everyLegacyTransport, legacyHttp, legacyPipe, modernHttp, modernPipe } from '../../support/fake-host.ts'
 import type { Host } from '../../support/fake-host.ts'
 import { fake } from '../../support/fake-downstream.ts'
 import type { FakeKind, Handle } from '../../support/fake-downstream.ts'
@@ -10,6 +10,7 @@ import { curated } from '../../support/curation.ts'
 import type { JsonMap, Message } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
+import { identityOf } from '../../support/toolsets.ts'
 import { link, RELATED, RESULT, TASK, TASKS, taskServer } from './task-server.ts'
 
 const elicitation = { message: 'Sure?', requestedSchema: { type: 'object' }, _meta: { [RELATED]: { taskId: 'orig-1' } } }
@@ -306,6 +307,19 @@ test('a tool that runs as no task is refused under the name that the host knows'
   await using host = await legacyHttp.connect(gateway)
   const refused = { code: -32601, message: 'a__plain cannot be called as a task' }
   await expect(host.call('tools/call', { name: 'a__plain', task: {} })).rejects.toMatchObject(refused)
+})
+
+test('B277 tasks/list at a bridge is of the tasks of one principal: where several share a link, it does not exist', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.offering('x'), b: fake.offering('x') },
+    options: { a: { sharing: 'shared' }, b: { sharing: 'principal' } },
+  })
+  for (const server of ['a', 'b']) gateway.fake(server).on('tasks/list', () => ({ tasks: [] }))
+  await using shared = await legacyPipe.connect(gateway, { server: 'a', identity: identityOf('ana') })
+  await expect(shared.call('tasks/list')).rejects.toMatchObject({ code: -32601 })
+  expect(gateway.fake('a').all('tasks/list')).toEqual([])
+  await using own = await legacyPipe.connect(gateway, { server: 'b', identity: identityOf('ana') })
+  expect(await own.call('tasks/list')).toEqual({ tasks: [] })
 })
 
 test('task methods do not exist for hosts before 2025-11-25, nor tasks/list and tasks/update for any', async () => {

@@ -4,7 +4,7 @@ import type { ToolsetOptions } from '../../../src/catalog/view/toolset.ts'
 import type { EndpointPath } from '../../../src/rpc/call.ts'
 import { fake } from '../../support/fake-downstream.ts'
 import type { FakeSpec } from '../../support/fake-downstream.ts'
-import { everyLegacyTransport, everyTransport, legacyHttp, modernHttp, modernPipe } from '../../support/fake-host.ts'
+import { everyLegacyTransport, everyTransport, legacyHttp, legacyPipe, modernHttp, modernPipe } from '../../support/fake-host.ts'
 import type { Host } from '../../support/fake-host.ts'
 import { KEY, MODERN, request } from '../../support/fakes/messages.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
@@ -268,6 +268,38 @@ describe('by credential', () => {
     }
     expect(core.scopeFor(identityOf('ana', { toolsets: ['one'] }), { server: 'c' })).toBeUndefined()
   })
+
+  test.each([
+    ['part of the server', identityOf('ana', { toolsets: ['review'] }), false],
+    ['tools by their annotations', identityOf('ana', { toolsets: ['readers'] }), false],
+    ['part of the server, and all of another one', identityOf('ana', { toolsets: ['review', 'others'] }), false],
+    ['all of the server', identityOf('ana', { toolsets: ['review', 'ops'] }), true],
+    ['the scope to read', identityOf('ana', { scopes: ['mcp:a'] }), false],
+    ['the scope to write', identityOf('ana', { scopes: ['mcp:a:write'] }), true],
+    ['no limits', identityOf('ana'), true],
+  ] as const)(
+    'B260 with %s, methods of no revision reach a server at its path only where all of it is allowed',
+    async (_, identity, isRelayed) => {
+      const readers = toolsetOf({ where: { readOnlyHint: true } }, { name: 'readers' })
+      const toolsets = [REVIEW, OPS, readers, toolsetOf({ servers: ['b', 'c'] }, { name: 'others' })]
+      await using gateway = await startGateway({
+        servers: { a: A, b: fake.offering('search') },
+        gateway: { toolsets, scopes: ['mcp:a', 'mcp:a:write'] },
+      })
+      gateway.fake('a').on('vendor/erase', () => ({}))
+      await using host = await legacyPipe.connect(gateway, { server: 'a', identity })
+      host.notify('notifications/vendor/erase')
+      const called = host.call('vendor/erase')
+      const refused =
+        identity.scopes === undefined ? 'Method not found: vendor/erase' : 'insufficient_scope: this takes mcp:a mcp:a:write'
+      if (isRelayed) expect(await called).toEqual({})
+      else await expect(called).rejects.toThrow(refused)
+      host.notify('notifications/roots/list_changed')
+      await gateway.fake('a').until('notifications/roots/list_changed')
+      const reached = ['vendor/erase', 'notifications/vendor/erase'].map((method) => gateway.fake('a').all(method).length)
+      expect(reached).toEqual(isRelayed ? [1, 1] : [0, 0])
+    },
+  )
 
   test('T-30 ten thousand interleaved reads of two principals: each gets its own list, private, and cursors do not cross', async () => {
     await using gateway = await start([REVIEW, OPS])

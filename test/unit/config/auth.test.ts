@@ -71,6 +71,18 @@ test.each([
   expect((await files.load()).host.auth?.oauth).toMatchObject({ audience, otherAudiences: others, allowsHttp: true })
 })
 
+test.each([
+  ['auth:', ' auth: is empty; name what hosts need, such as tokens, or write mode: none'],
+  ['auth: {}', ' auth: asks hosts for no credential; add tokens or oauth, or write mode: none'],
+  [
+    'auth: { map: [{ when: { claim: groups, has: sre }, toolsets: [all] }] }',
+    ' auth: asks hosts for no credential; add tokens or oauth, or write mode: none',
+  ],
+])('T-03 authentication that names no credential is refused, and is not none: %s', async (auth, message) => {
+  await using files = await yaml(`toolsets: { all: {} }\n${auth}\n`)
+  expect(await files.errors()).toEqual([`trunkline.yaml:2:1${message}`])
+})
+
 test('a moment is an end as well, and what has ended is told at the start', async () => {
   await using files = await yaml(`auth: { tokens: [{ id: old, hash: "${HASH}", expires: "2020-01-01T12:00:00+01:00" }] }`)
   const { host, warnings } = await files.load()

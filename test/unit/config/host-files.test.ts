@@ -275,6 +275,29 @@ describe('what a person switched off stays off', () => {
     expect(servers.map(({ key }) => key)).toEqual(['d'])
     expect(read).toContain(files.path('.claude/settings.local.json'))
   })
+  test('Claude Code: tools that the permissions of its settings deny', async () => {
+    await using files = await workspace({
+      '.mcp.json': JSON.stringify({
+        mcpServers: { hub: { command: 'a' }, 'my db': { command: 'b' }, c: { command: 'c' }, d: { command: 'd' } },
+      }),
+      '.claude/settings.json': '{\n  "permissions": { "deny": ["Bash(rm *)", "mcp__hub__delete_repo", "mcp__my_db"] }\n}',
+      'home/.claude/settings.json':
+        '{ "permissions": { "allow": ["mcp__d__x"], "deny": ["mcp__hub__admin_*", "mcp__c__*", 7] } }',
+      'home/.claude.json': JSON.stringify({ mcpServers: { hub: { command: 'a' } } }),
+    })
+    const denied = async (name: string) =>
+      (await files.load(name)).servers.map(({ key, curation }) => [key, curation?.tools.deny.map(({ glob }) => glob)])
+    expect(await denied('.mcp.json')).toEqual([
+      ['hub', ['delete_repo', 'admin_*']],
+      ['my-db', ['*']],
+      ['c', ['*']],
+      ['d', undefined],
+    ])
+    expect(await denied('home/.claude.json')).toEqual([['hub', ['admin_*']]])
+    const { servers, files: read } = await files.load('.mcp.json')
+    expect(servers[0]?.curation?.tools.deny[0]?.place).toBe(`${files.path('.claude/settings.json')}:2:43`)
+    expect(read).toContain(files.path('home/.claude/settings.json'))
+  })
   test('opencode: mcp, a command in one list, tools and permission by pattern', async () => {
     await using files = await workspace({
       'opencode.json': JSON.stringify({

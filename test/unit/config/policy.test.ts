@@ -62,6 +62,17 @@ test('without a policy there is none', async () => {
 })
 
 test.each([
+  ['policy:', 'remove it to allow all calls, or write {} to deny them'],
+  ['policy: ~', 'remove it to allow all calls, or write {} to deny them'],
+  ['policy:\n  # rules: []', 'remove it to allow all calls, or write {} to deny them'],
+  ['strict:', 'write true or false'],
+])('a section that restricts callers and is empty is refused, and does not count as absent: %s', async (text, remedy) => {
+  await using files = await yaml(`servers: {}\n${text}\n`)
+  const [key] = text.split(':')
+  expect(await files.errors()).toEqual([`trunkline.yaml:2:1 ${key}: is empty; ${remedy}`])
+})
+
+test.each([
   [
     '{ when: call.nam == "x", decision: allow }',
     /:4:9 policy\.rules\[0\]\.when: character 6 of the expression: No such key: nam; known are caller/,

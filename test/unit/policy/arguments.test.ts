@@ -33,6 +33,19 @@ test('T-20 keys that no rule names may be written in any case', () => {
   expect(decode('{"Name":1,"name":2,"__proto__":3}')).toHaveProperty('Name', 1)
 })
 
+test('T-20 an object with the key constructor becomes a Map, whose members the CEL library finds', () => {
+  expect(decode('{"x":{"constructor":1,"path":[{"constructor":null}]}}')).toEqual({
+    x: new Map<string, unknown>([
+      ['constructor', 1],
+      ['path', [new Map([['constructor', null]])]],
+    ]),
+  })
+  const keys = new RuleKeys(['constructor'])
+  const members = new Map([['constructor', { maxChars: ANY_CHARS, bit: 1 }]])
+  const { value } = decodeMembers(wholeOf(Buffer.from('{"constructor":"x"}')), members, keys)
+  expect(value).toEqual(new Map([['constructor', 'x']]))
+})
+
 test('T-20 a key with U+017F or U+212A for a letter of a rule is not judged', () => {
   const keys = new RuleKeys(['disk'])
   expect(() => decodeArguments(Buffer.from('{"di\u017fk":1}'), keys)).toThrow(/only in case/)

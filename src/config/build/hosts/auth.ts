@@ -34,8 +34,9 @@ export const buildAuth = (
   if (section === undefined || tree === undefined) return undefined
   const report = reporterAt(tree, problems)
   const { tokens, oauth, map } = section
-  const mode = section.mode ?? (tokens && oauth ? 'any' : tokens ? 'tokens' : oauth ? 'oauth' : 'none')
-  if (mode === 'none') return undefined
+  const mode = section.mode ?? (tokens && oauth ? 'any' : tokens ? 'tokens' : oauth ? 'oauth' : undefined)
+  if (mode === undefined) report([], 'asks hosts for no credential', 'add tokens or oauth, or write mode: none')
+  if (mode === undefined || mode === 'none') return undefined
   if (mode === 'tokens' && tokens === undefined) report(['mode'], 'mode tokens needs tokens', 'add them under auth.tokens')
   if (mode === 'oauth' && oauth === undefined) report(['mode'], 'mode oauth needs an authorization server', 'add auth.oauth')
   if (mode === 'any' && !tokens && !oauth) report(['mode'], 'mode any needs tokens, oauth or both', 'add one of them')
