@@ -68,6 +68,12 @@ describe('the _meta of a call', () => {
       { clientCapabilities: { elicitation: { url: {} } } },
     ],
     [
+      'B039 keeps what a host says of forms alone',
+      { caller: { capabilities: { elicitation: { form: { applyDefaults: true } } } } },
+      {},
+      { clientCapabilities: { elicitation: { form: { applyDefaults: true } } } },
+    ],
+    [
       'declares client credentials where they are used',
       {},
       { usesClientCredentials: true },
