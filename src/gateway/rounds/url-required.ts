@@ -6,6 +6,7 @@ import type { Call, Outcome, Resume, ServerError } from '../../rpc/call.ts'
 import type { DeviationName } from '../../rpc/fidelity.ts'
 import { parseOwnJson } from '../../values/own-json.ts'
 import { cleanMessage } from '../../wire/protocol/label.ts'
+import { METHODS } from '../../wire/protocol/methods.ts'
 import { elementsAt } from '../../wire/message/members.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 import { OPEN_BRACE } from '../../wire/json/tokens.ts'
@@ -21,8 +22,10 @@ export const urlRequired = (
   note: (deviation: DeviationName) => void,
   sentAway: (original: string) => void,
 ): Outcome => {
-  const elicitations = elicitationsIn(error)
   const { session } = call.caller
+  // A modern host can be asked only by a round, which other methods do not have (B057).
+  if (session === undefined && METHODS[call.method]?.mayAskInput !== true) throw error
+  const elicitations = elicitationsIn(error)
   if (!acceptsUrls(call.caller)) {
     note('visitInWords')
     if (session === undefined)
