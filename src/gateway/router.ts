@@ -138,7 +138,7 @@ export class Router {
     const { key } = downstream.options
     noteRoute(call, key, method)
     // A link that several principals share has the tasks of all of them.
-    if (method === TASKS_LIST && !isAsItCame(caller, downstream)) throw new Refusal(-32601, `Method not found: ${method}`)
+    if (method === TASKS_LIST && !isRelayedUnchanged(caller, downstream)) throw new Refusal(-32601, `Method not found: ${method}`)
     const view = feed.viewOf(caller)
     if (!isServerMethod(method) && !view.allowsAllOf(downstream.options)) throw this.#refusalOf(call, downstream)
     const route: Route = { serverKey: key, original: call.target ?? '', entry: undefined }

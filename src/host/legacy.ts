@@ -6,7 +6,7 @@ import type { Begun } from '../observe/capture/recording.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
-import { notificationMessage, resultMessage } from '../wire/message/message.ts'
+import { notificationMessage, PONG, resultMessage } from '../wire/message/message.ts'
 import { META } from '../wire/protocol/meta.ts'
 import { isLogLevel, isOfModernOnly, methodRow } from '../wire/protocol/methods.ts'
 import { Payload } from '../wire/message/payload.ts'
@@ -19,8 +19,6 @@ import type { ListenerContext } from './listener-context.ts'
 import { SETTINGS } from './session/session-settings.ts'
 import type { SessionSettings } from './session/session-settings.ts'
 import type { Running, Session } from './session/session.ts'
-
-const EMPTY = Payload.of({}).parts()
 
 /** Serves one request of a session; the answer is sent to `listenerExchange`. */
 export const serveLegacy = (message: Envelope, session: Session, listenerExchange: Exchange, context: ListenerContext): void => {
@@ -154,7 +152,7 @@ export const restoreSettings = (session: Session, settings: SessionSettings, { c
 
 /** Returns the result of a ping. For another gateway it lists the gateways behind this one (T-35). */
 const pong = ({ params }: Envelope, { core }: ListenerContext): Parts =>
-  params?.object('_meta')?.has(META.hops) === true ? Payload.of({ _meta: { [META.gateways]: core.gateways } }).parts() : EMPTY
+  params?.object('_meta')?.has(META.hops) === true ? Payload.of({ _meta: { [META.gateways]: core.gateways } }).parts() : PONG
 
 const setLevel = (message: Envelope, session: Session, context: ListenerContext): Outcome => {
   const level = message.params?.text('level')

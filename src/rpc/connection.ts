@@ -7,7 +7,7 @@ import { numberedId } from '../wire/message/envelope.ts'
 import type { Envelope, Id } from '../wire/message/envelope.ts'
 import { Failure } from '../wire/message/failure.ts'
 import { IdTable } from '../wire/message/id-table.ts'
-import { errorMessage, errorObject, notificationMessage, resultMessage } from '../wire/message/message.ts'
+import { errorMessage, errorObject, notificationMessage, PONG, resultMessage } from '../wire/message/message.ts'
 import { PER_EXCHANGE } from '../wire/protocol/meta.ts'
 import type { Parts, Payload } from '../wire/message/payload.ts'
 import { ScanError } from '../wire/json/scan-error.ts'
@@ -137,8 +137,13 @@ export interface Siblings {
 
 export class Connection implements Sweepable, ChannelEvents {
   readonly channel: Channel
-  /** Until `serve` is called, only responses are expected. */
-  #events: ConnectionEvents = { request: () => undefined, notification: () => undefined, violation: () => undefined }
+  /** Until `serve` is called, no request of the server can be meant for a host. It is answered all the same (B072, B100). */
+  #events: ConnectionEvents = {
+    request: ({ id = 'null', method }) =>
+      method === 'ping' ? this.respond(id, PONG) : this.refuse(id, -32601, `Method not found: ${method}`),
+    notification: () => undefined,
+    violation: () => undefined,
+  }
   readonly #sweeper: Sweeper
   readonly #pending = new IdTable<Pending>()
   /** Progress callbacks of answered requests that continue as tasks. */

@@ -376,7 +376,7 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
       resourceSubscriptions: ['a+file:///yes'],
     })
   })
-  test('B125 B126 a listen that the gateway ends gets its tagged empty result; on a pipe also the cancellation', async () => {
+  test('B011 B125 B126 a listen that the gateway ends gets its tagged empty result; on a pipe also the cancellation', async () => {
     const gateway = await startGateway({ servers: { a: fake.offering('one') } })
     await using host = await connect(gateway)
     const pending = host.begin('subscriptions/listen', { notifications: ALL }, { id: 'L' })
@@ -385,6 +385,7 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
     await gateway[Symbol.asyncDispose]()
     const { id, result } = await pending.response
     expect([id, result?.['resultType'], metaOf({ result })[KEY.subscriptionId]]).toEqual(['L', 'complete', 'L'])
+    expect(metaOf({ result })[KEY.serverInfo]).toMatchObject({ name: 'trunkline' })
     expect(Object.keys(result ?? {}).toSorted()).toEqual(['_meta', 'resultType'])
     if (name === modernPipe.name)
       await host.heard.until(({ method, params }) => method === 'notifications/cancelled' && params?.['requestId'] === 'L')

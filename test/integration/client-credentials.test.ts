@@ -70,6 +70,30 @@ test('B072 outside of a call a request on a modern link is refused at once', asy
   }
 })
 
+test.each(['modern stdio', 'legacy stdio'] as const)(
+  'B072 B100 what a %s server asks before it has said its era is answered at once',
+  async (kind) => {
+    const discovered = Promise.withResolvers<unknown[]>()
+    const on: FakeSpec['on'] = {
+      'server/discover': async (turn) => {
+        discovered.resolve([await answerOf(turn, 'ping'), await answerOf(turn, 'roots/list')])
+        if (kind === 'legacy stdio') throw new RpcError({ code: -32601, message: 'no' })
+        return {
+          supportedVersions: ['2026-07-28'],
+          capabilities: { tools: {} },
+          ttlMs: 0,
+          cacheScope: 'private',
+          resultType: 'complete',
+        }
+      },
+    }
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'], on }) } })
+    expect(await discovered.promise).toEqual([{}, -32601])
+    await using host = await modernHttp.connect(gateway)
+    expect(await host.call('tools/call', CALL)).toHaveProperty('content')
+  },
+)
+
 describe.each(['legacy http', 'legacy stdio', 'legacy sse'] as const)('a %s server', (kind: FakeKind) => {
   const start = (on: FakeSpec['on'] = {}): Promise<TestGateway> =>
     startGateway({ servers: { a: fake.of({ kind, tools: ['x'], on }) } })

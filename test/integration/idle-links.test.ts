@@ -5,7 +5,7 @@ import { serverStatuses } from '../../src/admin/state/status.ts'
 import type { Downstream } from '../../src/downstream/downstream.ts'
 import { EVERYTHING } from '../../src/rpc/call.ts'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
-import { modernHttp } from '../support/fake-host.ts'
+import { legacyPipe, modernHttp } from '../support/fake-host.ts'
 import type { Host } from '../support/fake-host.ts'
 import type { FakeConnection } from '../support/fakes/connection.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
@@ -75,6 +75,24 @@ test.each(KINDS.flatMap((kind) => Object.keys(HOLDS).map((what) => [what, kind] 
     expect(gateway.fake('a').all('tools/call').at(-1)?.connection).not.toBe(held)
   },
 )
+
+test.each(KINDS)('B055 the link of a legacy session to a %s server stays as long as its session, used or not', async (kind) => {
+  const spec = fake.of({ kind, tools: ['x'] })
+  await using gateway = await startGateway({ servers: { a: spec }, options: { a: { idleStopMs: 20 } } })
+  const used = (): FakeConnection | undefined => gateway.fake('a').all('tools/call').at(-1)?.connection
+  let own: FakeConnection | undefined
+  {
+    await using host = await legacyPipe.connect(gateway)
+    await host.call('tools/call', { name: 'a__x' })
+    own = used()
+    await using other = await modernHttp.connect(gateway)
+    await other.call('tools/call', { name: 'a__x' })
+    await used()?.closed
+    await host.call('tools/call', { name: 'a__x' })
+    expect([used() === own, own?.isOpen]).toEqual([true, true])
+  }
+  await own?.closed
+})
 
 test.each(KINDS)('B055 a subscription stays, and with it its link to a %s server', async (kind) => {
   const spec = fake.of({ kind, tools: ['x'], resources: ['file:///r'] })

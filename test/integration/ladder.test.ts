@@ -259,6 +259,15 @@ describe('rows 9 and 10: sessions and versions of legacy hosts', () => {
     expect(reply.status).toBe(200)
     expect(reply.headers['mcp-session-id']).not.toBe('stale')
   })
+  test.each([MODERN, '2024-11-05', '2099-01-01'])(
+    'row 9: B034 initialize is legacy, although a header names %s',
+    async (version) => {
+      await using gateway = await start()
+      const reply = await post(gateway.url, initialize, { 'mcp-protocol-version': version, 'mcp-method': 'initialize' })
+      expect(reply.status).toBe(200)
+      expect(await messageOf(reply)).toMatchObject({ id: 1, result: { protocolVersion: '2025-11-25' } })
+    },
+  )
   test('row 9: B201 a modern request ignores a session id and is given none', async () => {
     await using gateway = await start()
     const reply = await postModern(gateway.url, modern('tools/list'), { 'mcp-session-id': 'nope', 'last-event-id': 'x-1' })

@@ -1,5 +1,5 @@
 /** Handshakes and what every message of an era carries (BRIDGING 8.1, 8.2). */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import type { FakeSpec } from '../support/fake-downstream.ts'
 import {
@@ -118,6 +118,15 @@ describe.each(everyModernTransport)('over $name', ({ connect }) => {
     })
     expect(host.welcome['ttlMs']).toBeGreaterThan(0)
     expect(host.welcome['instructions']).toContain('Use it well.')
+  })
+  test('B029 what server/discover tells holds for no time while a server is starting', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<JsonMap>()
+    const servers = { a: fake.of({ tools: ['x'], on: { 'tools/list': () => released } }) }
+    await using gateway = await startGateway({ servers, gateway: { handshakeBudgetMs: 0 }, early: true })
+    await using host = await connect(gateway)
+    expect(host.welcome).toMatchObject({ resultType: 'complete', ttlMs: 0 })
+    release({ tools: [] })
+    await vi.waitFor(async () => expect((await host.call('server/discover'))['ttlMs']).toBe(60_000))
   })
   test('B008 B011 B149 every result is complete, says who answered, and how long it holds where that is known', async () => {
     await using gateway = await start()
@@ -265,17 +274,20 @@ describe.each(everyFakeKind)('a %s server', (kind) => {
       traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
       tracestate: 'vendor=1,other=2',
       baggage: 'a=1',
+      [KEY.logLevel]: 'info',
     }
     await host.call('tools/call', { name: 'a__echo' }, { meta })
     const { message } = await gateway.fake('a').until('tools/call')
     const sent = metaOf(message)
-    expect(sent).toMatchObject(meta)
+    const { [KEY.logLevel]: logLevel, ...others } = meta
+    expect(sent).toMatchObject(others)
     if (kind.startsWith('legacy')) expect(Object.keys(sent).filter((key) => Object.values<string>(KEY).includes(key))).toEqual([])
     else
       expect(sent).toMatchObject({
         [KEY.version]: MODERN,
         [KEY.capabilities]: {},
         [KEY.clientInfo]: { name: 'trunkline' },
+        [KEY.logLevel]: logLevel,
       })
   })
 })
@@ -403,6 +415,16 @@ test('B037 a legacy link declares what its host declared and nothing else', asyn
   await host.call('tools/call', { name: 'a__echo' })
   const { connection } = await gateway.fake('a').until('tools/call')
   expect(connection.declared).toEqual({ sampling: {}, experimental: { x: {} } })
+})
+
+test('B037 B043 a legacy link declares of a modern host what can be carried for it, and no extension but the known one', async () => {
+  await using gateway = await start()
+  const apps = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } }
+  const more = { experimental: { x: {} }, 'com.example/y': {}, extensions: { ...apps, 'com.example/z': {} } }
+  await using host = await modernHttp.connect(gateway, { capabilities: { sampling: {}, ...more } })
+  await host.call('tools/call', { name: 'a__echo' })
+  const { connection } = await gateway.fake('a').until('tools/call')
+  expect(connection.declared).toEqual({ sampling: {}, extensions: apps })
 })
 
 const FORM = { message: 'Who?', requestedSchema: { type: 'object', properties: {} } }

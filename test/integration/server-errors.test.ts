@@ -126,6 +126,19 @@ describe('-32042', () => {
     expect(await raw).toContain('"own":[1e2]')
   })
 
+  test.each([able, {}])(
+    'B057 B089 in answer to a completion is the error for a modern host (%j), since no round follows',
+    async (said) => {
+      const error = visit('"elicitationId":"e-1",')
+      await using gateway = await start('legacy http', { 'completion/complete': failing(-32042, error) })
+      await using host = await modernHttp.connect(gateway, said)
+      const params = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } }
+      const { raw, response } = host.begin('completion/complete', params)
+      expect(await response).toMatchObject({ error: { code: -32603, message: 'visit first' } })
+      expect(await raw).toContain(`"original":${error}`)
+    },
+  )
+
   test('B089 that comes again after the host has answered is the error, and no other round', async () => {
     await using gateway = await start('legacy http', { 'tools/call': failing(-32042, visit('"elicitationId":"e-1",')) })
     await using host = await modernHttp.connect(gateway, able)

@@ -122,6 +122,17 @@ describe('B262 a legacy server asks a modern host with several calls in flight',
   })
 })
 
+test('B100 a ping before initialize is answered {}, and the host may begin in either way', async () => {
+  await using gateway = await start()
+  await using host = attach(gateway)
+  const answered = await host.sendRaw(request('p', 'ping'), 'p').response
+  expect([answered.result, answered.error]).toEqual([{}, undefined])
+  expect((await host.sendRaw(INITIALIZE, 'init').response).result).toMatchObject({ protocolVersion: '2025-11-25' })
+  const [connection] = gateway.fake('a').connections.slice(-1)
+  await host.call('tools/call', { name: 'a__x' })
+  expect([connection?.declared, gateway.fake('a').all('ping')]).toEqual([{ roots: {} }, []])
+})
+
 describe('7.4 mistakes of the host', () => {
   test('before initialize a request without _meta is answered -32600, naming both ways in', async () => {
     await using gateway = await start()

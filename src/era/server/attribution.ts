@@ -7,7 +7,8 @@ import type { Connection } from '../../rpc/connection.ts'
 import { idKey, progressTokenOf } from '../../wire/message/envelope.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import { METHODS } from '../../wire/protocol/methods.ts'
-import type { Parts, Payload } from '../../wire/message/payload.ts'
+import { PONG } from '../../wire/message/message.ts'
+import type { Payload } from '../../wire/message/payload.ts'
 import type { LinkEvents } from './link.ts'
 import type { LinkTasks } from './link-tasks.ts'
 import { relatedTask } from '../task-shapes.ts'
@@ -24,7 +25,6 @@ interface Heartbeats {
   readonly stop: () => void
 }
 const NO_HEARTBEATS: Heartbeats = { sent: 0, stop: () => undefined }
-const EMPTY: Parts = [Buffer.from('{}')]
 
 export class Attribution {
   readonly #connection: Connection
@@ -48,7 +48,7 @@ export class Attribution {
   /** Handles a request of the server (BRIDGING 2.2), received on the stream of `during`, or of any request (`isWithin`). */
   request(message: Envelope, during: Call | undefined, isWithin: boolean): void {
     const id = message.id ?? 'null'
-    if (message.method === 'ping') return this.#connection.respond(id, EMPTY)
+    if (message.method === 'ping') return this.#connection.respond(id, PONG)
     if (this.#unanswered >= MAX_UNANSWERED)
       return this.#connection.refuse(id, -32603, `${MAX_UNANSWERED} requests of the server are unanswered`)
     this.#unanswered++

@@ -7,6 +7,7 @@ import { Refusal, toolText } from '../../rpc/call.ts'
 import type { Call, Outcome, Resume, ServerError } from '../../rpc/call.ts'
 import { parseOwnJson } from '../../values/own-json.ts'
 import { cleanMessage } from '../../wire/protocol/label.ts'
+import { METHODS } from '../../wire/protocol/methods.ts'
 import { elementsAt } from '../../wire/message/members.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 import { OPEN_BRACE } from '../../wire/json/tokens.ts'
@@ -15,9 +16,11 @@ export const URL_REQUIRED = -32042
 
 /** Returns the outcome for this host, or throws its error. */
 export const urlRequired = (error: ServerError, { call, resume, downstream, view }: RoutedCall): Outcome => {
-  const elicitations = elicitationsIn(error)
   const asker = askerOf(downstream, view, call.caller)
   const { session } = call.caller
+  // A modern host can be asked only by a round, which other methods do not have (B057).
+  if (session === undefined && METHODS[call.method]?.mayAskInput !== true) throw error
+  const elicitations = elicitationsIn(error)
   if (!acceptsUrls(call.caller)) {
     downstream.fidelity.note('visitInWords', call)
     if (session === undefined)

@@ -9,7 +9,7 @@ import { EnvelopeError, idKey, readHostMessage } from '../../wire/message/envelo
 import { Cancellation } from '../../rpc/cancellation.ts'
 import type { Cancel } from '../../rpc/cancellation.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
-import { errorMessage, errorObject, notificationMessage, resultMessage } from '../../wire/message/message.ts'
+import { errorMessage, errorObject, notificationMessage, PONG, resultMessage } from '../../wire/message/message.ts'
 import type { MessageEnds } from '../../wire/message/message-ends.ts'
 import { META, PER_EXCHANGE } from '../../wire/protocol/meta.ts'
 import type { Parts } from '../../wire/message/payload.ts'
@@ -147,6 +147,8 @@ export class StdioListener {
     const { revisions } = this.#context.options
     if (latestLegacyWithin(revisions) === undefined || PER_EXCHANGE.some((key) => meta?.has(key) === true))
       return this.#refuse(message, id, -32602, `params._meta["${META.version}"] is missing`)
+    // A host may ping before `initialize` ([2025-11-25 basic/lifecycle], B100).
+    if (message.method === 'ping') return this.#pipe.write(resultMessage(id, PONG))
     this.#refuse(message, id, -32600, howToBegin(revisions))
   }
 

@@ -4,6 +4,8 @@ import { METHODS } from '../protocol/methods.ts'
 import type { Parts } from './payload.ts'
 
 export const CLOSE = Buffer.from('}')
+/** The result of a ping. */
+export const PONG: Parts = [Buffer.from('{}')]
 const ID = Buffer.from('{"jsonrpc":"2.0","id":')
 const RESULT = Buffer.from(',"result":')
 

@@ -103,6 +103,14 @@ test('B037 hosts without a session that can answer other things have links of th
   expect(used).toEqual([0, 1, 0, 1])
 })
 
+test('B047 with sharing: principal a session of which a server may see something else, as after a reload, gets another link', async () => {
+  const world = makeLinks('principal')
+  const { session } = makeSession('1')
+  const used: number[] = []
+  for (const seen of [SAID, { roots: {} }, SAID]) used.push(await run(world, call('P', session, 'tools/call', 'x', seen)))
+  expect(used).toEqual([0, 1, 0])
+})
+
 test('B046 a call of a session that has ended leaves no link behind', async () => {
   const world = makeLinks('session')
   const session = { id: '1', onEnd: (callback: () => void) => (callback(), () => undefined) } as unknown as HostSession

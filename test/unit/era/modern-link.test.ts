@@ -68,6 +68,12 @@ describe('the _meta of a call', () => {
       { clientCapabilities: { elicitation: { url: {} } } },
     ],
     [
+      'B039 keeps what a host says of forms alone',
+      { caller: { capabilities: { elicitation: { form: { applyDefaults: true } } } } },
+      {},
+      { clientCapabilities: { elicitation: { form: { applyDefaults: true } } } },
+    ],
+    [
       'declares client credentials where they are used',
       {},
       { usesClientCredentials: true },
@@ -160,12 +166,13 @@ test.each<[method: string, result: object, capabilities: object, isLegacy: boole
   ['tools/call', { resultType: 'input_required', requestState: 's' }, {}, false, { kind: 'input_required', state: 's' }],
   ['tools/call', { resultType: 'input_required', inputRequests: {} }, {}, false, { kind: 'input_required', state: undefined }],
   ['tools/call', { resultType: 'input_required' }, {}, false, { error: 'protocol' }],
+  ['tools/call', { resultType: 'input_required', inputRequests: null, requestState: null }, {}, false, { error: 'protocol' }],
   ['tools/list', { resultType: 'input_required', requestState: 's' }, {}, false, { error: 'protocol' }],
   ['tools/call', { resultType: null }, {}, false, { kind: 'complete', era: 'modern' }],
   ['tools/call', { resultType: 5 }, {}, false, { error: 'protocol' }],
   ['tools/call', { resultType: ['complete'] }, {}, true, { error: 'protocol' }],
 ])(
-  'B009 the answer to %s, %j, for a host with %j, legacy: %s, is %j',
+  'B009 B058 the answer to %s, %j, for a host with %j, legacy: %s, is %j',
   async (method, result, capabilities, isLegacy, outcome) => {
     const { handle } = await linkTo(() => ({ result }))
     const answer = handle(

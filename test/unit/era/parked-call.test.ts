@@ -86,6 +86,33 @@ test('F-21 the request that carries the call now tells whether its host reads; w
   await second
 })
 
+test('B075 what its server tells reaches the request that carries the call now; while there is none, it is dropped', async () => {
+  const { parked, nonces, call, question } = open()
+  const server = Promise.withResolvers<Outcome>()
+  const [one, two] = [vi.fn(), vi.fn()]
+  let tell: Call['notify'] | undefined
+  const first = parked.start({ ...call({}), notify: one }, async ({ notify, ask }) => {
+    tell = notify
+    await ask?.(question)
+    return server.promise
+  })
+  const said = Payload.of({ progress: 1 })
+  tell?.('notifications/progress', said)
+  await vi.advanceTimersByTimeAsync(OPTIONS.coalesceMs)
+  await first
+  tell?.('notifications/progress', said)
+  tell?.('notifications/message', said)
+  const inputResponses = { 'input-1': { action: 'accept', content: {} } }
+  const second = parked.resume({ ...call({ inputResponses }), notify: two }, nonces[0] ?? '')
+  tell?.('notifications/message', said, true)
+  expect([one.mock.calls, two.mock.calls]).toEqual([
+    [['notifications/progress', said, undefined]],
+    [['notifications/message', said, true]],
+  ])
+  server.resolve(complete(Payload.of({})))
+  await second
+})
+
 /** A parked call whose server asks these questions at once, and then answers when it is told to. */
 const asking = async (...questions: readonly Question[]) => {
   const scene = open()

@@ -5,17 +5,18 @@ import { Seal } from '../../../src/auth/seal.ts'
 import { Parking } from '../../../src/era/host/parking.ts'
 import { DEFAULT_PARKING } from '../../../src/era/host/parking-options.ts'
 import { Rounds } from '../../../src/gateway/rounds/rounds.ts'
-import type { Call, HostSession, Outcome, Question } from '../../../src/rpc/call.ts'
+import { EVERYTHING } from '../../../src/rpc/call.ts'
+import type { Call, HostSession, Outcome, Question, Scope } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
 const seal = new Seal({ keys: [randomBytes(32)] })
 const REFUSED = { code: -32602, message: 'invalid or expired requestState' }
 
-const callFrom = (principal: string, params: object): Call =>
+const callFrom = (principal: string, params: object, scope: Scope = EVERYTHING): Call =>
   callOf({
     params: Payload.of({ name: 'a__x', arguments: {}, ...params }),
-    caller: { principal, capabilities: { elicitation: {} } },
+    caller: { principal, capabilities: { elicitation: {} }, scope },
   })
 const stateOf = ({ result }: Outcome): string => (result as Payload).text('requestState') ?? ''
 
@@ -30,7 +31,7 @@ describe('B062 a state of one principal', () => {
     expect(() => rounds.open(callFrom('bob', { requestState }))).toThrow(expect.objectContaining(REFUSED))
   })
 
-  test('is refused to another where it stands for a parked call, which waits on for its own', async () => {
+  test('is refused to another, and at another endpoint, where it stands for a parked call, which waits on for its own', async () => {
     const question: Question = { method: 'elicitation/create', params: Payload.of({ message: '?' }) }
     const handle = new Parking(
       seal,
@@ -42,9 +43,35 @@ describe('B062 a state of one principal', () => {
     })
     const round = await handle(callFrom('ann', {}))
     const retry = { requestState: stateOf(round), inputResponses: { 'input-1': { action: 'decline' } } }
-    expect(() => handle(callFrom('bob', retry))).toThrow(expect.objectContaining(REFUSED))
+    for (const other of [callFrom('bob', retry), callFrom('ann', retry, { server: 'a' })])
+      expect(() => handle(other)).toThrow(expect.objectContaining(REFUSED))
     const done = await handle(callFrom('ann', retry))
     expect(Buffer.concat(done.result.parts()).toString()).toBe('{"got":true}')
+  })
+
+  test('B063 is invalid once it has expired, also at a process that does not hold the call', async () => {
+    const clock = { nowMs: 0 }
+    const own = new Seal({ keys: [randomBytes(32)], now: () => clock.nowMs })
+    const rounds = new Rounds(own, () => 60_000)
+    const parkingOf = (owner: string): Parking =>
+      new Parking(
+        own,
+        () => ({ ...DEFAULT_PARKING, coalesceMs: 0 }),
+        () => undefined,
+        owner,
+      )
+    const server = async (call: Call): Promise<Outcome> => {
+      rounds.open(call)
+      await call.ask?.({ method: 'elicitation/create', params: Payload.of({ message: '?' }) })
+      return { kind: 'complete', result: Payload.of({}) }
+    }
+    const holder = parkingOf('one')
+    const other = parkingOf('two').layer(server)
+    const retry = callFrom('ann', { requestState: stateOf(await holder.layer(server)(callFrom('ann', {}))) })
+    expect(() => other(retry)).toThrow(expect.objectContaining({ kind: 'lost' }) as Error)
+    clock.nowMs = DEFAULT_PARKING.ttlMs
+    await expect(other(retry)).rejects.toMatchObject(REFUSED)
+    holder.close()
   })
 
   test('B064 needs canonical arguments only once its server asks: deeper ones fail its question, not the call', async () => {

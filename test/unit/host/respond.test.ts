@@ -209,6 +209,14 @@ describe('an error of a server', () => {
     }
   })
 
+  test.each(['tools/call', 'prompts/get', 'completion/complete'])(
+    'B007 with code -32002 in answer to %s reaches a modern host as -32602',
+    (method) => {
+      const { answer } = replyTo(errorOf(-32002, {}, { b: 1 }), { method })
+      expect(answer.error).toMatchObject({ code: -32602, data: { b: 1, original: { code: -32002 } } })
+    },
+  )
+
   test.each([
     ['legacy', 'resources/read', { uri: 'a' }, -32002],
     ['legacy', 'resources/read', { other: 'a' }, -32602],

@@ -132,6 +132,28 @@ test('B028 a question waits until the host has said notifications/initialized', 
   expect(sent.map(({ method }) => method)).toEqual([question.method])
 })
 
+test('B028 a question that is taken back, or waits too long for notifications/initialized, is never sent, nor its end', async () => {
+  vi.useFakeTimers()
+  const session = new Session({
+    introduction,
+    principal: 'p',
+    scope: { server: undefined },
+    admission: { begin: () => undefined, end: () => -1 },
+    transport: 'stdio',
+  })
+  const { sent, send } = makeOutlet()
+  session.attach({ send })
+  let withdraw: (() => void) | undefined
+  const withdrawn = session.ask({ ...question, onWithdrawn: (callback) => (withdraw = () => callback(Payload.of({}))) })
+  const late = session.ask(question)
+  withdraw?.()
+  expect(await messageOf(withdrawn)).toBe('the question was taken back')
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(await messageOf(late)).toBe('the host has not said notifications/initialized')
+  session.initialized()
+  expect(sent).toEqual([])
+})
+
 test('B236 another scope or other facts of a token apply to further calls; another scope is announced', () => {
   const { session } = makeSession()
   const { sent, send } = makeOutlet()
