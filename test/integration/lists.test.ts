@@ -386,6 +386,15 @@ test('B103 B282 3.4 empty contents for what no list names are not found, for wha
   }
 })
 
+test('B103 3.4 empty contents of a modern server pass whatever it lists, since it has an error for what does not exist', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', resources: ['a:///listed'] }) } })
+  gateway.fake('a').on('resources/read', () => ({ contents: [] }))
+  for (const { connect } of [modernHttp, legacyHttp]) {
+    await using host = await connect(gateway)
+    expect(await host.call('resources/read', { uri: 'a+a:///other' })).toMatchObject({ contents: [] })
+  }
+})
+
 test('B103 3.4 empty contents pass for what a template of their server matches, and for nothing else of a server with templates', async () => {
   await using gateway = await startGateway({
     servers: {

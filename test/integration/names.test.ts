@@ -236,6 +236,22 @@ describe.each(everyFakeKind)('arguments for a %s server', (kind) => {
   })
 })
 
+test('B167 B109 a link that has a prefix only because another server lists its URI comes back as the server wrote it', async () => {
+  const uri = 'file:///r'
+  const result = { content: [{ type: 'resource_link', uri, name: 'r' }] }
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ resources: [uri] }), b: fake.of({ tools: ['t'], resources: [], on: { 'tools/call': () => result } }) },
+    gateway: { prefix: 'never' },
+  })
+  await using host = await modernHttp.connect(gateway)
+  const { content } = await host.call('tools/call', { name: 't' })
+  const [link] = content as [JsonMap]
+  expect(link['uri']).toBe('b+file:///r')
+  gateway.fake('b').forget()
+  await host.call('tools/call', { name: 't', arguments: { open: link['uri'] } })
+  expect((await gateway.fake('b').until('tools/call')).params['arguments']).toEqual({ open: uri })
+})
+
 test('B168 data.uri of a server error is exposed', async () => {
   await using gateway = await startGateway({ servers: { a: fake.of({ tools: ['t'], resources: ['file:///r'] }) } })
   await using host = await modernHttp.connect(gateway)

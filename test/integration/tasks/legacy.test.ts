@@ -365,6 +365,14 @@ describe('a modern server that insists on a task', () => {
     })
   })
 
+  test('B108 has structured content that is no object wrapped for legacy hosts, like that of a plain call', async () => {
+    const ended = { result: { content: [{ type: 'text', text: 'done' }], structuredContent: [1] } }
+    const on = { ...spec.on, 'tasks/get': () => ({ ...modernTask, status: 'completed', ...ended }) }
+    await using gateway = await startGateway({ servers: { a: { ...spec, on } } })
+    await using host = await legacyHttp.connect(gateway)
+    expect(await host.call('tools/call', { name: 'a__work' })).toMatchObject({ structuredContent: { result: [1] } })
+  })
+
   test.each<[status: string, end: JsonMap, result: JsonMap]>([
     ['completed', { result: { content: [{ type: 'text', text: 'done' }] } }, { content: [{ type: 'text', text: 'done' }] }],
     ['completed', { resultType: 'task', result: { content: [] } }, { content: [] }],
