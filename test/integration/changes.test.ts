@@ -344,7 +344,8 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
   test('B123 only what was asked for is sent', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ tools: ['one'], prompts: ['p'] }) } })
     await using host = await connect(gateway)
-    const { heard } = await listen(host, { promptsListChanged: true })
+    const { heard } = await listen(host, { promptsListChanged: true, toolsListChanged: false })
+    expect(heard.entries[0]!.params?.['notifications']).toEqual({ promptsListChanged: true })
     await using other = await legacyHttp.connect(gateway)
     addTool(gateway.fake('a'), 'two')
     await other.heard.until(isToolsChanged)
@@ -375,6 +376,18 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
       toolsListChanged: true,
       resourceSubscriptions: ['a+file:///yes'],
     })
+  })
+  test('B124 a server that does not answer in time counts where it declares subscriptions, and nowhere else', async () => {
+    const silent = { 'resources/subscribe': fake.never }
+    await using gateway = await startGateway({
+      servers: {
+        a: fake.of({ resources: ['file:///yes'], on: silent }),
+        b: fake.of({ resources: ['file:///no'], capabilities: { resources: {} }, on: silent }),
+      },
+    })
+    await using host = await connect(gateway)
+    const { heard } = await listen(host, { resourceSubscriptions: ['a+file:///yes', 'b+file:///no'] })
+    expect(heard.entries[0]!.params?.['notifications']).toEqual({ resourceSubscriptions: ['a+file:///yes'] })
   })
   test('B125 B126 a listen that the gateway ends gets its tagged empty result; on a pipe also the cancellation', async () => {
     const gateway = await startGateway({ servers: { a: fake.offering('one') } })

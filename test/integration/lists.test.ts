@@ -38,6 +38,10 @@ describe.each(everyFakeKind)('from a %s server', (kind) => {
     await using gateway = await startGateway({ servers: { a: paged(kind, pages) } })
     await using host = await modernHttp.connect(gateway)
     expect((await toolNames(host)).map(String).toSorted()).toEqual(['a__one', 'a__two'])
+    const asked = gateway.fake('a').all('tools/list')
+    await gateway.running.fleet.get('a')!.offers.read()
+    const cursors = gateway.fake('a').all('tools/list').slice(asked.length)
+    expect(cursors.map(({ params }) => params['cursor'])).toEqual([undefined, 'again'])
   })
   test('B119 cursors of the server stay between it and us, whatever the pages of the host', async () => {
     const pages = new Map<string | undefined, JsonMap>([
@@ -65,6 +69,23 @@ describe.each(everyFakeKind)('from a %s server', (kind) => {
     expect((await host.call('resources/templates/list'))['resourceTemplates']).toEqual([])
     expect((await host.call('resources/list'))['resources']).toHaveLength(1)
   })
+})
+
+test.each([
+  ['tools/list', 'tools', 'tools'],
+  ['prompts/list', 'prompts', 'prompts'],
+  ['resources/list', 'resources', 'resources'],
+  ['resources/templates/list', 'resourceTemplates', 'resources'],
+] as const)('B113 %s that the server no longer knows is empty, not the list before', async (method, member, changed) => {
+  const offer = { tools: ['x'], prompts: ['p'], resources: ['file:///r'], templates: ['file:///{t}'] }
+  await using gateway = await startGateway({ servers: { a: fake.of(offer) } })
+  await using host = await legacyHttp.connect(gateway)
+  expect((await host.call(method))[member]).toHaveLength(1)
+  gateway.fake('a').on(method, (turn) => turn.fail(-32601, 'Method not found'))
+  gateway.fake('a').changed(changed)
+  await host.heard.until((message) => message.method === `notifications/${changed}/list_changed`)
+  expect((await host.call(method))[member]).toEqual([])
+  expect(serverStatuses(gateway.running)[0]!.warnings).toEqual([])
 })
 
 describe.each(everyTransport)('over $name', ({ connect }) => {
@@ -333,6 +354,15 @@ describe('completion', () => {
     const ask = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } }
     const { completion } = await host.call('completion/complete', ask)
     expect(completion).toEqual({ values: values.slice(0, 100), total: 150, hasMore: true })
+  })
+  test.each([99, 100])('B111 %i values are returned as they are', async (count) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ prompts: ['p'] }) } })
+    await using host = await modernHttp.connect(gateway)
+    const completion = { values: Array.from({ length: count }, (_, n) => String(n)) }
+    gateway.fake('a').on('completion/complete', () => ({ completion }))
+    const ask = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } }
+    expect(await host.call('completion/complete', ask)).toMatchObject({ completion })
+    expect((await host.call('completion/complete', ask))['completion']).toEqual(completion)
   })
   test('B112 a server of 2024-11-05 without completion is asked, and its -32601 is an empty answer', async () => {
     await using gateway = await startGateway({

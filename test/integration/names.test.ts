@@ -240,7 +240,10 @@ test('B167 B109 a link that has a prefix only because another server lists its U
   const uri = 'file:///r'
   const result = { content: [{ type: 'resource_link', uri, name: 'r' }] }
   await using gateway = await startGateway({
-    servers: { a: fake.of({ resources: [uri] }), b: fake.of({ tools: ['t'], resources: [], on: { 'tools/call': () => result } }) },
+    servers: {
+      a: fake.of({ resources: [uri] }),
+      b: fake.of({ tools: ['t'], resources: [], on: { 'tools/call': () => result } }),
+    },
     gateway: { prefix: 'never' },
   })
   await using host = await modernHttp.connect(gateway)
@@ -269,4 +272,31 @@ test('B168 _meta.ui.resourceUri of a tool is exposed', async () => {
   await using host = await modernHttp.connect(gateway)
   const [listed] = (await host.call('tools/list'))['tools'] as JsonMap[]
   expect(listed!['_meta']).toEqual({ ui: { resourceUri: 'ui://~a/panel', keep: 1 } })
+})
+
+test.each([
+  ['that both list', ['ui://panel']],
+  ['that none lists', []],
+])('B168 under original names, the app of a tool is read from the server of the tool: a URI %s', async (_, resources) => {
+  const tool = (name: string): JsonMap => ({
+    name,
+    inputSchema: { type: 'object' },
+    _meta: { ui: { resourceUri: 'ui://panel' }, 'ui/resourceUri': 'ui://panel' },
+  })
+  const server = (key: string): FakeSpec =>
+    fake.of({
+      tools: [tool(`of_${key}`)],
+      resources,
+      on: { 'resources/read': ({ params }) => ({ contents: [{ uri: params['uri'], text: key }] }) },
+    })
+  await using gateway = await startGateway({ servers: { a: server('a'), b: server('b') }, gateway: { prefix: 'never' } })
+  await using host = await modernHttp.connect(gateway, {
+    capabilities: { extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } } },
+  })
+  for (const { name, _meta } of (await host.call('tools/list'))['tools'] as JsonMap[]) {
+    const { ui, 'ui/resourceUri': older } = _meta as { ui: { resourceUri: string }; 'ui/resourceUri': string }
+    expect(older).toBe(ui.resourceUri)
+    const { contents } = await host.call('resources/read', { uri: older })
+    expect(contents).toEqual([{ uri: older, text: String(name).slice('of_'.length) }])
+  }
 })

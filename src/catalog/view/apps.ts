@@ -75,6 +75,17 @@ const only = (view: Routable, rows: readonly Exposed[] | undefined, original: st
   return { serverKey: row.server.key, original, entry: row.entry.original === original ? row.entry : undefined }
 }
 
+/** Whether the original URI of the tool's app does not lead to the tool's server, since another server has the same. */
+export const isAppElsewhere = ({ bare, apps }: Pick<View, 'bare' | 'apps'>, tool: Exposed): boolean => {
+  const uri = uiOf(tool)?.resourceUri
+  if (uri === undefined) return false
+  const isOwn = ({ server }: Exposed): boolean => server.key === tool.server.key
+  const listed = bare.resources.get(uri) ?? []
+  const own = listed.find(isOwn)
+  if (own !== undefined) return own.exposed !== uri
+  return [...listed, ...(apps.templates.get(uri) ?? [])].some((row) => !isOwn(row))
+}
+
 const uiOf = ({ entry }: Exposed): UiMeta | undefined => {
   // Keys and texts may be written with escapes (B269).
   if (!entry.raw.includes('"ui') && !entry.raw.includes('\\u')) return undefined
