@@ -216,6 +216,16 @@ test('B166 a bare URI is read where exactly one server owns it, and answered in 
   expect(gateway.fake('b').received).toEqual([])
 })
 
+test('B167 they stay where the configuration says so (unalias_arguments)', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ tools: ['t'], resources: ['file:///r'] }) },
+    options: { a: { unaliasArguments: false } },
+  })
+  await using host = await modernHttp.connect(gateway)
+  await host.call('tools/call', { name: 'a__t', arguments: { one: 'a+file:///r' } })
+  expect((await gateway.fake('a').until('tools/call')).params['arguments']).toEqual({ one: 'a+file:///r' })
+})
+
 describe.each(everyFakeKind)('arguments for a %s server', (kind) => {
   test('B167 strings that are exposed URIs of that very server get their originals back', async () => {
     await using gateway = await startGateway({

@@ -55,22 +55,18 @@ export const appsSettings = (view: Pick<View, 'sources' | 'apps' | 'catalog' | '
 
 /** The only tool of this original name that an app may call, within the caller's view. */
 export const findAppTool = (view: Routable, index: AppIndex, name: string): Route | undefined =>
-  only(view, index.tools.get(name), name)
+  only(index.tools.get(name), name, (row) => view.shows(row))
 
 /** The template of the only server whose tools refer to this URI. */
 export const findAppTemplate = (view: Routable, index: AppIndex, uri: string): Route | undefined =>
   uri.startsWith('ui://')
-    ? only(
-        view,
-        index.templates.get(uri)?.filter(({ server }) => view.showsUri(server, uri)),
-        uri,
-      )
+    ? only(index.templates.get(uri), uri, (row) => view.shows(row) && view.showsUri(row.server, uri))
     : undefined
 
-/** Counts all configured servers, so that a server that is down still owns its names, but returns only rows of the view. */
-const only = (view: Routable, rows: readonly Exposed[] | undefined, original: string): Route | undefined => {
+/** Counts all configured servers, so that one that is down or hidden still owns its names, but returns only shown rows. */
+const only = (rows: readonly Exposed[] | undefined, original: string, isShown: (row: Exposed) => boolean): Route | undefined => {
   const servers = new Set(rows?.map(({ server }) => server.key))
-  const row = rows?.find((one) => view.shows(one))
+  const row = rows?.find(isShown)
   if (servers.size !== 1 || row === undefined) return undefined
   return { serverKey: row.server.key, original, entry: row.entry.original === original ? row.entry : undefined }
 }
