@@ -1,5 +1,5 @@
 /** Changes of lists and resources, on their way to every host that is concerned (BRIDGING 3.7, 3.8; 8.7). */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { everyFakeKind, fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeKind, Handle } from '../support/fake-downstream.ts'
 import {
@@ -376,6 +376,15 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
       toolsListChanged: true,
       resourceSubscriptions: ['a+file:///yes'],
     })
+  })
+  test('B132 a stream that its host ends is no longer notified', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.offering('one') } })
+    await using host = await connect(gateway)
+    const { watchers } = gateway.running.gateway.feed
+    const { pending } = await listen(host)
+    expect(watchers.some(() => true)).toBe(true)
+    pending!.cancel()
+    await vi.waitFor(() => expect(watchers.some(() => true)).toBe(false))
   })
   test('B124 a server that does not answer in time counts where it declares subscriptions, and nowhere else', async () => {
     const silent = { 'resources/subscribe': fake.never }

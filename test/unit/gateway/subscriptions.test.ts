@@ -70,6 +70,25 @@ test('B133 an update below several watched resources arrives once', async () => 
   expect(got).toEqual(['ann x://1/2/3'])
 })
 
+test('B133 an update of a watched resource is for its own subscribers, not for those of one above or of another', async () => {
+  const { got, makeSubscriber, watch, change } = makeServer()
+  for (const [name, uri] of [
+    ['ann', 'x://1'],
+    ['bob', 'x://1/2'],
+    ['carl', 'y:1'],
+  ] as const)
+    await watch(makeSubscriber(name), uri)
+  for (const uri of ['x://1/2', 'x://1', 'x://1/3']) change(uri)
+  expect(got).toEqual(['bob x://1/2', 'ann x://1', 'ann x://1/3'])
+})
+
+test('B133 an update of what nobody watches, nor anything above it, is for all who watch a resource of that server', async () => {
+  const { got, makeSubscriber, watch, change } = makeServer()
+  for (const name of ['ann', 'bob']) await watch(makeSubscriber(name), `x://${name}`)
+  change('z:1')
+  expect(got).toEqual(['ann z:1', 'bob z:1'])
+})
+
 test('B133 a resource whose name only begins alike is not below another', async () => {
   const { got, makeSubscriber, watch, change } = makeServer()
   await watch(makeSubscriber('ann'), 'x://1')
