@@ -127,6 +127,16 @@ test('B134 after a failed subscription the next one asks again; after a reconnec
   expect(asked).toEqual(['one + x:1', 'one + x:1', 'two + x:1', 'two - x:1'])
 })
 
+test('B134 who is not shown a resource any more is not told of it after a reconnect', async () => {
+  const { subscriptions, make, got, makeSubscriber, watch } = makeServer()
+  await watch(makeSubscriber('ann'), 'x:1')
+  const { caller } = callOf()
+  const hidden = { caller, exposed: 'x:1', isShown: () => false, expose: (original: string) => original }
+  await subscriptions.add(makeSubscriber('bob'), make('one'), 'x:1', hidden)
+  await subscriptions.restore(make('two'))
+  expect(got).toEqual(['ann x:1'])
+})
+
 test('B257 each spelling of a watched resource counts towards limits.subscriptions until it is left', async () => {
   const subscriptions = new Subscriptions(() => 2)
   // Cast: the members that are used.
