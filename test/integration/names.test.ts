@@ -74,6 +74,7 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
       { type: 'resource', resource: { uri: 'file:///z', blob: 'ZmlsZTovLy9y' } },
       { type: 'text', text: 'file:///r' },
       { type: 'resource_link', uri: 'https://example.com/x', name: 'h' },
+      { type: 'of a later revision', uri: 'file:///r', resource: { uri: 'file:///r' } },
     ]
     const exposed = [
       { type: 'resource_link', uri: 'a+file:///x', name: 'x' },
@@ -81,6 +82,7 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
       { type: 'resource', resource: { uri: 'a+file:///z', blob: 'ZmlsZTovLy9y' } },
       { type: 'text', text: 'file:///r' },
       { type: 'resource_link', uri: 'https://example.com/x', name: 'h' },
+      { type: 'of a later revision', uri: 'file:///r', resource: { uri: 'file:///r' } },
     ]
     const structuredContent = { uri: 'file:///r' }
     gateway.fake('a').on('tools/call', () => ({ content: blocks, structuredContent }))

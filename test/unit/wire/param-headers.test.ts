@@ -116,6 +116,7 @@ describe('Mcp-Param-* headers', () => {
     expect(checked('{"o":{"n":42}}', { 'mcp-param-n': '042' })).toBeUndefined()
     expect(checked('{"o":{"n":42}}', { 'mcp-param-n': '0x2a' })).toMatch('differs')
     expect(checked('{"o":{"n":42}}', { 'mcp-param-n': '43' })).toMatch('differs')
+    expect(checked('{"s":"42"}', { 'mcp-param-s': '042' })).toMatch('differs')
   })
 
   test('B022 what we make is what we accept, for any strings and safe integers', () => {
