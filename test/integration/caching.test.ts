@@ -71,6 +71,30 @@ test('B155 the same at a bridge, for a resource and for the lists', async () => 
   expect(await host.call('resources/list')).toMatchObject({ cacheScope: 'private' })
 })
 
+test('B149 at a bridge, too, each cacheable result has hints where the server gives none, and no other result', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'modern http', tools: ['t'], prompts: ['p'], resources: [URI] }), b: fake.offering('other') },
+  })
+  const bare = {
+    'tools/list': { tools: [] },
+    'prompts/list': { prompts: [] },
+    'resources/list': { resources: [] },
+    'resources/templates/list': { resourceTemplates: [] },
+    'resources/read': { contents: [] },
+  }
+  for (const [method, result] of Object.entries(bare)) gateway.fake('a').on(method, () => result)
+  gateway.fake('a').on('prompts/get', () => ({ messages: [] }))
+  await using host = await modernHttp.connect(gateway, { path: '/servers/a/mcp' })
+  for (const [method, result] of Object.entries(bare))
+    expect(await host.call(method, { uri: URI })).toMatchObject({ ...result, ttlMs: 0, cacheScope: 'private' })
+  expect(await host.call('server/discover')).toMatchObject({
+    ttlMs: expect.any(Number) as number,
+    cacheScope: 'private',
+  })
+  const got = await host.call('prompts/get', { name: 'p' })
+  expect([got['ttlMs'], got['cacheScope']]).toEqual([undefined, undefined])
+})
+
 test('B155 the same for callers without credentials where a policy decides by what else is known of them', async () => {
   await using gateway = await startGateway({
     servers: { a: fake.of({ kind: 'modern http', resources: [URI] }) },

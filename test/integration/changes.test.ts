@@ -1,5 +1,5 @@
 /** Changes of lists and resources, on their way to every host that is concerned (BRIDGING 3.7, 3.8; 8.7). */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { everyFakeKind, fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeKind, Handle } from '../support/fake-downstream.ts'
 import {
@@ -344,7 +344,8 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
   test('B123 only what was asked for is sent', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ tools: ['one'], prompts: ['p'] }) } })
     await using host = await connect(gateway)
-    const { heard } = await listen(host, { promptsListChanged: true })
+    const { heard } = await listen(host, { promptsListChanged: true, toolsListChanged: false })
+    expect(heard.entries[0]!.params?.['notifications']).toEqual({ promptsListChanged: true })
     await using other = await legacyHttp.connect(gateway)
     addTool(gateway.fake('a'), 'two')
     await other.heard.until(isToolsChanged)
@@ -375,6 +376,27 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
       toolsListChanged: true,
       resourceSubscriptions: ['a+file:///yes'],
     })
+  })
+  test('B132 a stream that its host ends is no longer notified', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.offering('one') } })
+    await using host = await connect(gateway)
+    const { watchers } = gateway.running.gateway.feed
+    const { pending } = await listen(host)
+    expect(watchers.some(() => true)).toBe(true)
+    pending!.cancel()
+    await vi.waitFor(() => expect(watchers.some(() => true)).toBe(false))
+  })
+  test('B124 a server that does not answer in time counts where it declares subscriptions, and nowhere else', async () => {
+    const silent = { 'resources/subscribe': fake.never }
+    await using gateway = await startGateway({
+      servers: {
+        a: fake.of({ resources: ['file:///yes'], on: silent }),
+        b: fake.of({ resources: ['file:///no'], capabilities: { resources: {} }, on: silent }),
+      },
+    })
+    await using host = await connect(gateway)
+    const { heard } = await listen(host, { resourceSubscriptions: ['a+file:///yes', 'b+file:///no'] })
+    expect(heard.entries[0]!.params?.['notifications']).toEqual({ resourceSubscriptions: ['a+file:///yes'] })
   })
   test('B011 B125 B126 a listen that the gateway ends gets its tagged empty result; on a pipe also the cancellation', async () => {
     const gateway = await startGateway({ servers: { a: fake.offering('one') } })

@@ -386,6 +386,25 @@ describe('rows 13 and 14: methods and params', () => {
       expect(await messageOf(reply)).toMatchObject({ id: 'm-1', error: { code: -32601 } })
     }
   })
+  test('row 13: B188 methods of tasks where tasks are not offered: 404 and -32601 with the id', async () => {
+    await using gateway = await start({ gateway: { tasks: false } })
+    for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+      const reply = await postModern(gateway.url, modern(method, { taskId: 't' }), { 'mcp-name': 't' })
+      expect([method, reply.status]).toEqual([method, 404])
+      expect(await messageOf(reply)).toMatchObject({ id: 'm-1', error: { code: -32601 } })
+    }
+  })
+  test('row 13: B189 a method that a revision lacks, or that tasks are not offered for: -32601 in-band, HTTP 200', async () => {
+    await using gateway = await start({ gateway: { tasks: false } })
+    for (const revision of ['2025-06-18', '2025-11-25']) {
+      await using host = await connectHttp(gateway, { revision })
+      for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel']) {
+        const reply = await post(gateway.url, { ...LIST, method, params: { taskId: 't' } }, host.headers())
+        expect([method, reply.status]).toEqual([method, 200])
+        expect((await messagesOf(reply))[0]).toMatchObject({ id: 7, error: { code: -32601 } })
+      }
+    }
+  })
   test('row 13: B189 a method that the legacy era lacks: -32601 in-band, HTTP 200', async () => {
     await using gateway = await start()
     await using host = await connectHttp(gateway)

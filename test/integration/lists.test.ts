@@ -38,6 +38,10 @@ describe.each(everyFakeKind)('from a %s server', (kind) => {
     await using gateway = await startGateway({ servers: { a: paged(kind, pages) } })
     await using host = await modernHttp.connect(gateway)
     expect((await toolNames(host)).map(String).toSorted()).toEqual(['a__one', 'a__two'])
+    const asked = gateway.fake('a').all('tools/list')
+    await gateway.running.fleet.get('a')!.offers.read()
+    const cursors = gateway.fake('a').all('tools/list').slice(asked.length)
+    expect(cursors.map(({ params }) => params['cursor'])).toEqual([undefined, 'again'])
   })
   test('B119 cursors of the server stay between it and us, whatever the pages of the host', async () => {
     const pages = new Map<string | undefined, JsonMap>([
@@ -65,6 +69,23 @@ describe.each(everyFakeKind)('from a %s server', (kind) => {
     expect((await host.call('resources/templates/list'))['resourceTemplates']).toEqual([])
     expect((await host.call('resources/list'))['resources']).toHaveLength(1)
   })
+})
+
+test.each([
+  ['tools/list', 'tools', 'tools'],
+  ['prompts/list', 'prompts', 'prompts'],
+  ['resources/list', 'resources', 'resources'],
+  ['resources/templates/list', 'resourceTemplates', 'resources'],
+] as const)('B113 %s that the server no longer knows is empty, not the list before', async (method, member, changed) => {
+  const offer = { tools: ['x'], prompts: ['p'], resources: ['file:///r'], templates: ['file:///{t}'] }
+  await using gateway = await startGateway({ servers: { a: fake.of(offer) } })
+  await using host = await legacyHttp.connect(gateway)
+  expect((await host.call(method))[member]).toHaveLength(1)
+  gateway.fake('a').on(method, (turn) => turn.fail(-32601, 'Method not found'))
+  gateway.fake('a').changed(changed)
+  await host.heard.until((message) => message.method === `notifications/${changed}/list_changed`)
+  expect((await host.call(method))[member]).toEqual([])
+  expect(serverStatuses(gateway.running)[0]!.warnings).toEqual([])
 })
 
 describe.each(everyTransport)('over $name', ({ connect }) => {
@@ -334,6 +355,15 @@ describe('completion', () => {
     const { completion } = await host.call('completion/complete', ask)
     expect(completion).toEqual({ values: values.slice(0, 100), total: 150, hasMore: true })
   })
+  test.each([99, 100])('B111 %i values are returned as they are', async (count) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ prompts: ['p'] }) } })
+    await using host = await modernHttp.connect(gateway)
+    const completion = { values: Array.from({ length: count }, (_, n) => String(n)) }
+    gateway.fake('a').on('completion/complete', () => ({ completion }))
+    const ask = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } }
+    expect(await host.call('completion/complete', ask)).toMatchObject({ completion })
+    expect((await host.call('completion/complete', ask))['completion']).toEqual(completion)
+  })
   test('B112 a server of 2024-11-05 without completion is asked, and its -32601 is an empty answer', async () => {
     await using gateway = await startGateway({
       servers: { a: fake.of({ prompts: ['p'], revision: '2024-11-05', capabilities: { prompts: {} } }) },
@@ -383,6 +413,15 @@ test('B103 B282 3.4 empty contents for what no list names are not found, for wha
     gateway.fake('a').on('resources/read', () => ({ contents }))
     expect(await host.call('resources/read', { uri: 'a+a:///listed' })).toMatchObject({ contents })
     await expect(host.call('resources/read', { uri: 'a+a:///other' })).rejects.toMatchObject({ code: -32602 })
+  }
+})
+
+test('B103 3.4 empty contents of a modern server pass whatever it lists, since it has an error for what does not exist', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', resources: ['a:///listed'] }) } })
+  gateway.fake('a').on('resources/read', () => ({ contents: [] }))
+  for (const { connect } of [modernHttp, legacyHttp]) {
+    await using host = await connect(gateway)
+    expect(await host.call('resources/read', { uri: 'a+a:///other' })).toMatchObject({ contents: [] })
   }
 })
 

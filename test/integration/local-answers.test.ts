@@ -1,7 +1,7 @@
 /** What the gateway answers by itself, on either side, and what one era no longer has (BRIDGING 3.12; 8.5). */
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
-import { everyLegacyTransport, everyModernTransport, legacyHttp, legacyPipe } from '../support/fake-host.ts'
+import { everyLegacyTransport, everyModernTransport, legacyHttp, legacyPipe, modernHttp } from '../support/fake-host.ts'
 import type { Pending } from '../support/fake-host.ts'
 import { startGateway } from '../support/gateway.ts'
 
@@ -60,5 +60,25 @@ test.each(everyModernTransport)(
     ] as const)
       await expect(host.call(method, params)).rejects.toMatchObject({ code: -32601 })
     for (const key of KEYS) expect(gateway.fake(key).received).toEqual([])
+  },
+)
+
+test.each(['legacy http', 'modern http'] as const)(
+  'B101 at the bridge of a %s server, too, they do not exist for a modern host, and reach no server',
+  async (kind) => {
+    const spec = fake.of({ kind, ...offer, capabilities: { tools: {}, resources: { subscribe: true }, logging: {} } })
+    await using gateway = await startGateway({ servers: { a: spec, b: fake.offering('other') } })
+    await using host = await modernHttp.connect(gateway, { path: '/servers/a/mcp' })
+    await host.call('tools/call', { name: 'x' })
+    gateway.fake('a').forget()
+    for (const [method, params] of [
+      ['ping', {}],
+      ['initialize', { protocolVersion: '2025-11-25', capabilities: {} }],
+      ['logging/setLevel', { level: 'info' }],
+      ['resources/subscribe', { uri: 'file:///r' }],
+      ['resources/unsubscribe', { uri: 'file:///r' }],
+    ] as const)
+      await expect(host.call(method, params)).rejects.toMatchObject({ code: -32601, status: 404 })
+    expect(gateway.fake('a').received).toEqual([])
   },
 )

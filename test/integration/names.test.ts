@@ -74,6 +74,7 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
       { type: 'resource', resource: { uri: 'file:///z', blob: 'ZmlsZTovLy9y' } },
       { type: 'text', text: 'file:///r' },
       { type: 'resource_link', uri: 'https://example.com/x', name: 'h' },
+      { type: 'of a later revision', uri: 'file:///r', resource: { uri: 'file:///r' } },
     ]
     const exposed = [
       { type: 'resource_link', uri: 'a+file:///x', name: 'x' },
@@ -81,6 +82,7 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
       { type: 'resource', resource: { uri: 'a+file:///z', blob: 'ZmlsZTovLy9y' } },
       { type: 'text', text: 'file:///r' },
       { type: 'resource_link', uri: 'https://example.com/x', name: 'h' },
+      { type: 'of a later revision', uri: 'file:///r', resource: { uri: 'file:///r' } },
     ]
     const structuredContent = { uri: 'file:///r' }
     gateway.fake('a').on('tools/call', () => ({ content: blocks, structuredContent }))
@@ -216,6 +218,16 @@ test('B166 a bare URI is read where exactly one server owns it, and answered in 
   expect(gateway.fake('b').received).toEqual([])
 })
 
+test('B167 they stay where the configuration says so (unalias_arguments)', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ tools: ['t'], resources: ['file:///r'] }) },
+    options: { a: { unaliasArguments: false } },
+  })
+  await using host = await modernHttp.connect(gateway)
+  await host.call('tools/call', { name: 'a__t', arguments: { one: 'a+file:///r' } })
+  expect((await gateway.fake('a').until('tools/call')).params['arguments']).toEqual({ one: 'a+file:///r' })
+})
+
 describe.each(everyFakeKind)('arguments for a %s server', (kind) => {
   test('B167 strings that are exposed URIs of that very server get their originals back', async () => {
     await using gateway = await startGateway({
@@ -236,6 +248,25 @@ describe.each(everyFakeKind)('arguments for a %s server', (kind) => {
   })
 })
 
+test('B167 B109 a link that has a prefix only because another server lists its URI comes back as the server wrote it', async () => {
+  const uri = 'file:///r'
+  const result = { content: [{ type: 'resource_link', uri, name: 'r' }] }
+  await using gateway = await startGateway({
+    servers: {
+      a: fake.of({ resources: [uri] }),
+      b: fake.of({ tools: ['t'], resources: [], on: { 'tools/call': () => result } }),
+    },
+    gateway: { prefix: 'never' },
+  })
+  await using host = await modernHttp.connect(gateway)
+  const { content } = await host.call('tools/call', { name: 't' })
+  const [link] = content as [JsonMap]
+  expect(link['uri']).toBe('b+file:///r')
+  gateway.fake('b').forget()
+  await host.call('tools/call', { name: 't', arguments: { open: link['uri'] } })
+  expect((await gateway.fake('b').until('tools/call')).params['arguments']).toEqual({ open: uri })
+})
+
 test('B168 data.uri of a server error is exposed', async () => {
   await using gateway = await startGateway({ servers: { a: fake.of({ tools: ['t'], resources: ['file:///r'] }) } })
   await using host = await modernHttp.connect(gateway)
@@ -253,4 +284,31 @@ test('B168 _meta.ui.resourceUri of a tool is exposed', async () => {
   await using host = await modernHttp.connect(gateway)
   const [listed] = (await host.call('tools/list'))['tools'] as JsonMap[]
   expect(listed!['_meta']).toEqual({ ui: { resourceUri: 'ui://~a/panel', keep: 1 } })
+})
+
+test.each([
+  ['that both list', ['ui://panel']],
+  ['that none lists', []],
+])('B168 under original names, the app of a tool is read from the server of the tool: a URI %s', async (_, resources) => {
+  const tool = (name: string): JsonMap => ({
+    name,
+    inputSchema: { type: 'object' },
+    _meta: { ui: { resourceUri: 'ui://panel' }, 'ui/resourceUri': 'ui://panel' },
+  })
+  const server = (key: string): FakeSpec =>
+    fake.of({
+      tools: [tool(`of_${key}`)],
+      resources,
+      on: { 'resources/read': ({ params }) => ({ contents: [{ uri: params['uri'], text: key }] }) },
+    })
+  await using gateway = await startGateway({ servers: { a: server('a'), b: server('b') }, gateway: { prefix: 'never' } })
+  await using host = await modernHttp.connect(gateway, {
+    capabilities: { extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } } },
+  })
+  for (const { name, _meta } of (await host.call('tools/list'))['tools'] as JsonMap[]) {
+    const { ui, 'ui/resourceUri': older } = _meta as { ui: { resourceUri: string }; 'ui/resourceUri': string }
+    expect(older).toBe(ui.resourceUri)
+    const { contents } = await host.call('resources/read', { uri: older })
+    expect(contents).toEqual([{ uri: older, text: String(name).slice('of_'.length) }])
+  }
 })

@@ -136,9 +136,11 @@ describe.each(everyModernTransport)('log messages over $name', ({ connect }) => 
   test('B148 an unknown level is answered -32602', async () => {
     await using gateway = await startGateway({ servers: { a: logging('modern http') } })
     await using host = await connect(gateway)
-    await expect(host.call('tools/call', { name: 'a__x' }, { meta: { [KEY.logLevel]: 'loud' } })).rejects.toMatchObject({
-      code: -32602,
-    })
+    for (const level of ['loud', 5, {}])
+      await expect(host.call('tools/call', { name: 'a__x' }, { meta: { [KEY.logLevel]: level } })).rejects.toMatchObject({
+        code: -32602,
+      })
+    expect(gateway.fake('a').all('tools/call')).toEqual([])
   })
 })
 

@@ -55,24 +55,31 @@ export const appsSettings = (view: Pick<View, 'sources' | 'apps' | 'catalog' | '
 
 /** The only tool of this original name that an app may call, within the caller's view. */
 export const findAppTool = (view: Routable, index: AppIndex, name: string): Route | undefined =>
-  only(view, index.tools.get(name), name)
+  only(index.tools.get(name), name, (row) => view.shows(row))
 
 /** The template of the only server whose tools refer to this URI. */
 export const findAppTemplate = (view: Routable, index: AppIndex, uri: string): Route | undefined =>
   uri.startsWith('ui://')
-    ? only(
-        view,
-        index.templates.get(uri)?.filter(({ server }) => view.showsUri(server, uri)),
-        uri,
-      )
+    ? only(index.templates.get(uri), uri, (row) => view.shows(row) && view.showsUri(row.server, uri))
     : undefined
 
-/** Counts all configured servers, so that a server that is down still owns its names, but returns only rows of the view. */
-const only = (view: Routable, rows: readonly Exposed[] | undefined, original: string): Route | undefined => {
+/** Counts all configured servers, so that one that is down or hidden still owns its names, but returns only shown rows. */
+const only = (rows: readonly Exposed[] | undefined, original: string, isShown: (row: Exposed) => boolean): Route | undefined => {
   const servers = new Set(rows?.map(({ server }) => server.key))
-  const row = rows?.find((one) => view.shows(one))
+  const row = rows?.find(isShown)
   if (servers.size !== 1 || row === undefined) return undefined
   return { serverKey: row.server.key, original, entry: row.entry.original === original ? row.entry : undefined }
+}
+
+/** Whether the original URI of the tool's app does not lead to the tool's server, since another server has the same. */
+export const isAppElsewhere = ({ bare, apps }: Pick<View, 'bare' | 'apps'>, tool: Exposed): boolean => {
+  const uri = uiOf(tool)?.resourceUri
+  if (uri === undefined) return false
+  const isOwn = ({ server }: Exposed): boolean => server.key === tool.server.key
+  const listed = bare.resources.get(uri) ?? []
+  const own = listed.find(isOwn)
+  if (own !== undefined) return own.exposed !== uri
+  return [...listed, ...(apps.templates.get(uri) ?? [])].some((row) => !isOwn(row))
 }
 
 const uiOf = ({ entry }: Exposed): UiMeta | undefined => {

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { OutputForm } from '../../era/host/projections.ts'
 import { isModernRevision } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
-import { indexApps } from './apps.ts'
+import { indexApps, isAppElsewhere } from './apps.ts'
 import type { AppIndex } from './apps.ts'
 import { buildCatalog } from '../build-catalog.ts'
 import { runsTasks, servesApps } from '../catalog.ts'
@@ -268,11 +268,19 @@ export class View {
     const [first] = all
     if (first === undefined) return make(all)
     const { server, position } = first
+    if (kind === 'tools' && this.#mayRenameApps(server)) return make(all)
     const key = `${this.#form} ${runsTasks(this.catalog.sources[position], this.catalog)} ${servesApps(server, this.catalog)}`
     return this.#built.segments.of(all, key, () => make(all))
   }
 
-  #bytesOf(kind: ListKind, { server, position, entry, exposed }: Exposed): Buffer {
+  /** Whether the server has original URIs, of which some of its apps may need another form (`isAppElsewhere`). */
+  #mayRenameApps(server: CatalogServer): boolean {
+    return !this.isNamespaced(server) && this.mayRenameUris(server) && this.apps.templates.size > 0
+  }
+
+  #bytesOf(kind: ListKind, row: Exposed): Buffer {
+    const { server, position, entry, exposed } = row
+    const isRenamed = kind === 'tools' && this.#mayRenameApps(server) && isAppElsewhere(this, row)
     const runs = entry.rule?.result === undefined && runsTasks(this.catalog.sources[position], this.catalog)
     const hidesTasks = this.#form === 'wrapped+tasks' && !runs
     const exposure: Exposure = {
@@ -280,7 +288,7 @@ export class View {
       form: hidesTasks ? 'wrapped' : this.#form,
       isModern: isOfModernServer(this.catalog, position),
       exposed,
-      uriPrefix: this.isNamespaced(server) ? server.prefix : undefined,
+      uriPrefix: isRenamed || this.isNamespaced(server) ? server.prefix : undefined,
       label: server.decorateTitles && (kind === 'tools' || kind === 'prompts') ? server.displayName : undefined,
       apps: servesApps(server, this.catalog),
       hidesOutput: this.catalog.naming.outputSchemas === false,

@@ -30,7 +30,7 @@ export const rewriteParams = ({ call, route, downstream, view }: RoutedCall): st
   if (call.method !== 'tools/call') return undefined
   const { options } = downstream
   const args = params.raw('arguments')
-  const isAliased = args !== undefined && options.unaliasArguments && view.isNamespaced(options)
+  const isAliased = args !== undefined && options.unaliasArguments && view.mayRenameUris(options)
   const plain = isAliased ? unaliasArguments(args, options.prefix) : args
   const mirrored = entry?.rule?.paramHeaders ?? entry?.paramHeaders ?? []
   const ambiguous = args === undefined || mirrored.length === 0 ? undefined : ambiguousParam(mirrored, args)

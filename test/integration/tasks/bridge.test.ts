@@ -200,16 +200,12 @@ test('B168 the URI in the error of a task has its exposed form, for hosts of bot
   await expect(legacy.call('tasks/result', { taskId: own })).rejects.toMatchObject(error)
 })
 
-test('B142 cancelling is acknowledged, also of a task that has ended, but not of one that is unknown', async () => {
-  let isKnown = true
+test('B142 cancelling is acknowledged, also of a task that has ended, but not where the server refuses it, nor of one that is unknown', async () => {
   await using gateway = await startGateway({
     servers: {
       a: taskServer('legacy http', {
         'tasks/cancel': (turn) => turn.fail(-32602, 'already terminal'),
-        'tasks/get': () => {
-          if (!isKnown) throw new RpcError({ code: -32602, message: 'Task not found' })
-          return { ...TASK, status: 'completed' }
-        },
+        'tasks/get': () => ({ ...TASK, status: 'completed' }),
       }),
     },
   })
@@ -219,7 +215,9 @@ test('B142 cancelling is acknowledged, also of a task that has ended, but not of
   expect(acknowledged).toMatchObject({ resultType: 'complete' })
   expect(acknowledged).not.toHaveProperty('taskId')
   expect((await gateway.fake('a').until('tasks/cancel')).params['taskId']).toBe('orig-1')
-  isKnown = false
+  gateway.fake('a').on('tasks/get', () => ({ ...TASK, status: 'working' }))
+  await expect(host.call('tasks/cancel', { taskId })).rejects.toMatchObject({ code: -32602, message: 'already terminal' })
+  gateway.fake('a').on('tasks/get', (turn) => turn.fail(-32602, 'Task not found'))
   for (const method of ['tasks/cancel', 'tasks/get'])
     await expect(host.call(method, { taskId })).rejects.toMatchObject({ code: -32602 })
 })

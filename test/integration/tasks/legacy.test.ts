@@ -266,6 +266,31 @@ test.each([legacyHttp, modernHttp])('B142 a followed task is cancelled when a ho
   expect(gateway.fake('a').all('notifications/cancelled')).toEqual([])
 })
 
+test.each([legacyHttp, modernHttp])(
+  'B182 a host on $name that does not know of the task is not told its id',
+  async ({ connect }) => {
+    const _meta = { [RELATED]: { taskId: 'orig-1' }, x: 1 }
+    await using gateway = await startGateway({
+      servers: {
+        a: taskServer('legacy http', {
+          'tools/call': (turn) => {
+            turn.notify('notifications/message', { level: 'info', data: 'begun', _meta })
+            return { task: TASK }
+          },
+          'tasks/get': () => ({ ...TASK, status: 'completed' }),
+          'tasks/result': () => ({ content: [] }),
+        }),
+      },
+    })
+    await using host = await connect(gateway)
+    const meta = { 'io.modelcontextprotocol/logLevel': 'info' }
+    const { messages, response } = host.begin('tools/call', { name: 'a__must' }, { meta })
+    expect(await response).toMatchObject({ result: { content: [] } })
+    expect(messages.entries.map(({ params }) => params)).toMatchObject([{ data: 'begun' }])
+    expect(messages.entries[0]!.params?.['_meta']).toEqual({ x: 1 })
+  },
+)
+
 test('B142 a host that gives up before its task has an id gets it cancelled by the id, never the request', async () => {
   const begin = Promise.withResolvers<void>()
   await using gateway = await startGateway({
@@ -377,6 +402,14 @@ describe('a modern server that insists on a task', () => {
       resultType: 'complete',
       content: [{ text: 'done' }],
     })
+  })
+
+  test('B108 has structured content that is no object wrapped for legacy hosts, like that of a plain call', async () => {
+    const ended = { result: { content: [{ type: 'text', text: 'done' }], structuredContent: [1] } }
+    const on = { ...spec.on, 'tasks/get': () => ({ ...modernTask, status: 'completed', ...ended }) }
+    await using gateway = await startGateway({ servers: { a: { ...spec, on } } })
+    await using host = await legacyHttp.connect(gateway)
+    expect(await host.call('tools/call', { name: 'a__work' })).toMatchObject({ structuredContent: { result: [1] } })
   })
 
   test.each<[status: string, end: JsonMap, result: JsonMap]>([

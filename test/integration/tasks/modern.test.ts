@@ -159,14 +159,37 @@ test('a task that a server words as a created one, as examples of the extension 
   expect(await host.call('tasks/get', { taskId })).toMatchObject({ ...failed, taskId, resultType: 'complete' })
 })
 
-test('B178 a Mcp-Name that names another task is refused', async () => {
-  await using gateway = await startGateway({ servers: { a: worker() } })
-  await using host = await modernHttp.connect(gateway, able)
-  const { taskId } = await host.call('tools/call', { name: 'a__work' })
-  await expect(host.call('tasks/get', { taskId }, { headers: { 'mcp-name': 'other' } })).rejects.toMatchObject({
-    code: -32020,
-    status: 400,
+describe.each(['tasks/get', 'tasks/update', 'tasks/cancel'])('B178 %s', (method) => {
+  const answered = { 'tasks/update': () => ({}), 'tasks/cancel': () => ({}) }
+  const params = (taskId: unknown): JsonMap => ({ taskId, inputResponses: {} })
+
+  test.each(['other', undefined])('with the Mcp-Name %s is refused and reaches no server', async (name) => {
+    await using gateway = await startGateway({ servers: { a: worker('modern http', { on: answered }) } })
+    await using host = await modernHttp.connect(gateway, able)
+    const { taskId } = await host.call('tools/call', { name: 'a__work' })
+    await expect(host.call(method, params(taskId), { headers: { 'mcp-name': name } })).rejects.toMatchObject({
+      code: -32020,
+      status: 400,
+    })
+    expect(gateway.fake('a').all(method)).toEqual([])
   })
+
+  test('names the task of the server in the Mcp-Name that the server gets', async () => {
+    await using gateway = await startGateway({ servers: { a: worker('modern http', { on: answered }) } })
+    await using host = await modernHttp.connect(gateway, able)
+    const { taskId } = await host.call('tools/call', { name: 'a__work' })
+    await host.call(method, params(taskId))
+    expect((await gateway.fake('a').until(method)).headers['mcp-name']).toBe('orig-1')
+  })
+})
+
+test('B175 a stray `task` does not reach a modern server at its bridge either', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'modern http', tools: ['x'] }), b: fake.offering('other') },
+  })
+  await using host = await modernHttp.connect(gateway, { ...able, path: '/servers/a/mcp' })
+  await host.call('tools/call', { name: 'x', task: { ttl: 5 } })
+  expect((await gateway.fake('a').until('tools/call')).params).not.toHaveProperty('task')
 })
 
 test('B176 a legacy host never hears of the extension, nor a modern one of the capability before it', async () => {

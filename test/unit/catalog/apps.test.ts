@@ -5,6 +5,7 @@ import type { CatalogSource } from '../../../src/catalog/catalog.ts'
 import { findResource } from '../../../src/catalog/view/routes.ts'
 import { Views } from '../../../src/catalog/view/view.ts'
 import type { Selection } from '../../../src/catalog/view/view.ts'
+import { curated } from '../../support/curation.ts'
 import { ALWAYS, entryOf, resourceOf, serverOf, sourceOf, templateOf, toolOf, seeing } from './fixtures.ts'
 
 const viewOf = (sources: CatalogSource[], selection: Partial<Selection> = {}) =>
@@ -57,6 +58,13 @@ test('B170 a bare template that no list holds leads to the one server whose tool
   expect(ownerOf('ui://other', [crm, plain])).toBeUndefined()
 })
 
+test('B170 a bare template that the configuration hides leads nowhere', async () => {
+  const { curation } = await curated({ resources: { deny: ['ui://panel'] } })
+  const source = sourceOf(serverOf('crm', { curation }), { tools: [PANEL, toolOf('more', ui('ui://more'))] })
+  expect(ownerOf('ui://panel', [source])).toBeUndefined()
+  expect(ownerOf('ui://more', [source])).toBe('crm ui://more')
+})
+
 test('B269 the template of a tool is found under any spelling of keys and texts', () => {
   const escaped = String.raw`{"name":"open","_meta":{"\u0075i":{"resource\u0055ri":"\u0075i://panel"}}}`
   const sources = [sourceOf('crm', { tools: [entryOf('open', escaped)] }), plain]
@@ -65,14 +73,19 @@ test('B269 the template of a tool is found under any spelling of keys and texts'
 
 describe('B265 within a view', () => {
   const files = sourceOf('files', { resources: [resourceOf('m:1')], templates: [templateOf('t://{x}')] })
-  const twin = sourceOf('twin', { tools: [PANEL], resources: [resourceOf('m:1')], templates: [templateOf('t://{x}')] })
+  const twin = sourceOf('twin', {
+    // An entry of its own, as every server has.
+    tools: [toolOf('open', ui('ui://panel'))],
+    resources: [resourceOf('m:1')],
+    templates: [templateOf('t://{x}')],
+  })
 
   test.each(['open', 'ui://panel'])('%s leads to no server outside it', (name) => {
     expect(ownerOf(name, [crm, plain], seeing('crm'))).toBe(`crm ${name}`)
     expect(ownerOf(name, [crm, plain], seeing('plain'))).toBeUndefined()
     expect(ownerOf(name, [crm, plain], { only: 'plain' })).toBeUndefined()
   })
-  test('a bare name is counted over every server, so that nobody takes over the name of one that is not seen', () => {
+  test('B170 B171 a bare name is counted over every server, so that nobody takes over the name of one that is not seen', () => {
     for (const name of ['open', 'ui://panel']) expect(ownerOf(name, [crm, twin], seeing('twin'))).toBeUndefined()
   })
   test.each(['m:1', 't://1'])('the bare URI %s leads to no server outside it', (uri) => {

@@ -62,6 +62,16 @@ test('a link that is retired is closed once its last call has ended', async () =
 })
 
 describe('the handshake', () => {
+  test('B141 is not cancelled when the server does not answer in time, unlike other requests', async () => {
+    const silent: Server = ({ method }) => (method === 'initialize' ? TASK_SERVER : undefined)
+    const { begin, sent } = await linkTo(() => undefined, false, { ...LIMITS, startMs: 20 })
+    await expect(begin()).rejects.toMatchObject({ kind: 'timeout' })
+    expect(sent.map(({ method }) => method)).toEqual(['initialize'])
+    const other = await linkTo(silent, true, { ...LIMITS, startMs: 20 })
+    await expect(other.link.fetch('tools/list', {})).rejects.toMatchObject({ kind: 'timeout' })
+    expect(other.last()?.method).toBe('notifications/cancelled')
+  })
+
   test('introduces us, tells the server that it is done, and keeps what it says', async () => {
     const { link, sent } = await linkTo()
     expect(sent).toMatchObject([

@@ -206,6 +206,18 @@ test.each([
   expect(sent.slice(1).map(({ method }) => method)).toEqual(isSent ? ['notifications/cancelled'] : [])
 })
 
+test.each([
+  ['http', false],
+  ['pipe', true],
+  ['sse', true],
+] as const)('B140 a listen that ends over %s is cancelled by a message: %s', async (kind, isSent) => {
+  const { link, sent } = await linkTo(() => undefined, { kind, capabilities: { tools: { listChanged: true } } })
+  link.listen()
+  await vi.waitFor(() => expect(sent).toHaveLength(1))
+  await link.close()
+  expect(sent.slice(1).map(({ method }) => method)).toEqual(isSent ? ['notifications/cancelled'] : [])
+})
+
 test('B072 a request of the server is a violation, and is answered all the same, with an error where no host can be asked', async () => {
   const { receive, sent, told } = await linkTo()
   receive({ id: 3, method: 'elicitation/create', params: {} })

@@ -70,6 +70,25 @@ test('B133 an update below several watched resources arrives once', async () => 
   expect(got).toEqual(['ann x://1/2/3'])
 })
 
+test('B133 an update of a watched resource is for its own subscribers, not for those of one above or of another', async () => {
+  const { got, makeSubscriber, watch, change } = makeServer()
+  for (const [name, uri] of [
+    ['ann', 'x://1'],
+    ['bob', 'x://1/2'],
+    ['carl', 'y:1'],
+  ] as const)
+    await watch(makeSubscriber(name), uri)
+  for (const uri of ['x://1/2', 'x://1', 'x://1/3']) change(uri)
+  expect(got).toEqual(['bob x://1/2', 'ann x://1', 'ann x://1/3'])
+})
+
+test('B133 an update of what nobody watches, nor anything above it, is for all who watch a resource of that server', async () => {
+  const { got, makeSubscriber, watch, change } = makeServer()
+  for (const name of ['ann', 'bob']) await watch(makeSubscriber(name), `x://${name}`)
+  change('z:1')
+  expect(got).toEqual(['ann z:1', 'bob z:1'])
+})
+
 test('B133 a resource whose name only begins alike is not below another', async () => {
   const { got, makeSubscriber, watch, change } = makeServer()
   await watch(makeSubscriber('ann'), 'x://1')
@@ -106,6 +125,16 @@ test('B134 after a failed subscription the next one asks again; after a reconnec
   subscriptions.release(bob)
   await new Promise((done) => setImmediate(done))
   expect(asked).toEqual(['one + x:1', 'one + x:1', 'two + x:1', 'two - x:1'])
+})
+
+test('B134 who is not shown a resource any more is not told of it after a reconnect', async () => {
+  const { subscriptions, make, got, makeSubscriber, watch } = makeServer()
+  await watch(makeSubscriber('ann'), 'x:1')
+  const { caller } = callOf()
+  const hidden = { caller, exposed: 'x:1', isShown: () => false, expose: (original: string) => original }
+  await subscriptions.add(makeSubscriber('bob'), make('one'), 'x:1', hidden)
+  await subscriptions.restore(make('two'))
+  expect(got).toEqual(['ann x:1'])
 })
 
 test('B257 each spelling of a watched resource counts towards limits.subscriptions until it is left', async () => {

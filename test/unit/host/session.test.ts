@@ -58,6 +58,17 @@ test('B130 what has waited for a stream goes on the first one only', () => {
   expect(two.sent).toEqual([])
 })
 
+test('B147 a log message outside of a call reaches the host from its level on', () => {
+  const { session } = makeSession()
+  const { sent, send } = makeOutlet()
+  session.attach({ send })
+  const log = (level: string): void => session.notify('notifications/message', Payload.of({ level, data: level }))
+  log('debug')
+  session.accepted('logging/setLevel', Payload.of({ level: 'warning' }))
+  for (const level of ['notice', 'warning', 'error']) log(level)
+  expect(sent.map(({ params }) => params['data'])).toEqual(['debug', 'warning', 'error'])
+})
+
 test('B257 updates of so many resources wait for a stream, each once', () => {
   const { session } = makeSession()
   for (const at of [...Array(300).keys(), 0, 299]) session.mayHaveChanged(`x:${at}`)

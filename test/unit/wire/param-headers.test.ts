@@ -95,6 +95,13 @@ describe('Mcp-Param-* headers', () => {
     expect(checkParamHeaders(headers, undefined, {})).toBeUndefined()
   })
 
+  test('B192 what has no header by our count may have one: a host may write an unsafe integer or an object', () => {
+    for (const args of ['{"o":{"n":9007199254740993}}', '{"o":{"n":{}}}', '{"o":{"n":[1]}}'])
+      expect(checked(args, { 'mcp-param-n': '9007199254740993' })).toBeUndefined()
+    for (const args of ['{"o":{"n":null}}', '{"o":{}}', '{"o":null}', '{}'])
+      expect(checked(args, { 'mcp-param-n': '1' })).toBe('the header Mcp-Param-N is sent without the parameter o.n')
+  })
+
   test('B192 missing, differing, repeated or undecodable headers are told', () => {
     expect(checked('{"s":"a"}', {})).toBe('the header Mcp-Param-S is missing')
     expect(checked('{"s":"a"}', { 'mcp-param-s': 'A' })).toBe('the header Mcp-Param-S differs from the parameter s')
@@ -109,6 +116,7 @@ describe('Mcp-Param-* headers', () => {
     expect(checked('{"o":{"n":42}}', { 'mcp-param-n': '042' })).toBeUndefined()
     expect(checked('{"o":{"n":42}}', { 'mcp-param-n': '0x2a' })).toMatch('differs')
     expect(checked('{"o":{"n":42}}', { 'mcp-param-n': '43' })).toMatch('differs')
+    expect(checked('{"s":"42"}', { 'mcp-param-s': '042' })).toMatch('differs')
   })
 
   test('B022 what we make is what we accept, for any strings and safe integers', () => {
