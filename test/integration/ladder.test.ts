@@ -259,6 +259,12 @@ describe('rows 9 and 10: sessions and versions of legacy hosts', () => {
     expect(reply.status).toBe(200)
     expect(reply.headers['mcp-session-id']).not.toBe('stale')
   })
+  test('row 9: initialize opens a session whatever version its header names', async () => {
+    await using gateway = await start()
+    const reply = await post(gateway.url, initialize, { 'mcp-protocol-version': MODERN })
+    expect([reply.status, (await messageOf(reply)).result]).toMatchObject([200, { protocolVersion: '2025-11-25' }])
+    expect(reply.headers['mcp-session-id']).toBeDefined()
+  })
   test('row 9: B201 a modern request ignores a session id and is given none', async () => {
     await using gateway = await start()
     const reply = await postModern(gateway.url, modern('tools/list'), { 'mcp-session-id': 'nope', 'last-event-id': 'x-1' })
