@@ -315,6 +315,11 @@ export class Connection implements Sweepable, ChannelEvents {
     if (resume !== undefined) this.#paused.add(during, { resume, isStalled })
   }
 
+  more(id: number): void {
+    const pending = this.#pending.get(id)
+    if (pending !== undefined) pending.activeMs = this.#sweeper.nowMs
+  }
+
   lost(id: number, failure: Failure): void {
     this.#take(id)?.reject(failure)
   }

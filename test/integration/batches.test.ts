@@ -133,6 +133,17 @@ describe('over legacy Streamable HTTP', () => {
     const reply = await post(gateway, host, batch(call(1), call(2), call(3), call(4)))
     expect([reply.status, (await messageOf(reply)).error?.code]).toEqual([400, -32600])
     expect(gateway.fake('a').received).toEqual([])
+    const largest = await post(gateway, host, batch(call(1), call(2), call(3)))
+    expect(new Set((await answersOf(largest)).keys())).toEqual(new Set([1, 2, 3]))
+  })
+  test('B206 B266 two requests of a batch with one id are both answered', async () => {
+    await using gateway = await start()
+    await using host = await connectHttp(gateway, { revision: '2025-03-26' })
+    const answers = JSON.parse(await (await post(gateway, host, batch(call(1), request(1, 'ping')))).body) as Message[]
+    expect(answers.map(({ id, error }) => [id, error])).toEqual([
+      [1, undefined],
+      [1, undefined],
+    ])
   })
 })
 
@@ -162,6 +173,20 @@ test('B206 over stdio a 2025-03-26 host may send a batch on one line', async () 
     return found.length === 2 ? found : undefined
   })
   expect(answers.find(({ id }) => id === 11)?.result).toMatchObject({ content: [{ text: '{"id":11}' }] })
+})
+
+test.each([legacyPipe, legacySse])('7.4 over $name a batch cannot use an id that is in flight', async ({ connect }) => {
+  await using gateway = await start()
+  await using host = await connect(gateway, { revision: '2025-03-26' })
+  const a = gateway.fake('a').on('tools/call', fake.never)
+  host.begin('tools/call', { name: 'a__echo' }, { id: 11 })
+  await a.until('tools/call')
+  host.sendRaw(batch(call(11), request(12, 'ping')), 'batch')
+  expect(await host.heard.until((heard) => Array.isArray(heard))).toEqual([
+    { jsonrpc: '2.0', id: 11, error: { code: -32600, message: 'a request with id 11 is in progress' } },
+    { jsonrpc: '2.0', id: 12, result: {} },
+  ])
+  expect(a.all('tools/call')).toHaveLength(1)
 })
 
 test('B206 every request of a batch is answered when its session ends', async () => {

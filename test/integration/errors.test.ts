@@ -211,6 +211,26 @@ describe.concurrent.each(HOSTS)('to a host over $name', ({ connect }) => {
     })
   })
 
+  describe.each(['legacy http', 'modern http'] as const)('a %s server', (kind) => {
+    // The error names the limit that ended the call.
+    test.each([
+      ['application/json', '{"jsonrpc":', ' ', 'timeouts.total'],
+      ['text/event-stream', 'data: ', ' ', 'timeouts.total'],
+      ['text/event-stream', '', ': a comment\n', 'timeouts.idle'],
+    ])('F-02 an answer as %s that begins with %j and goes on with %j is ended by %s', async (type, begins, goesOn, limit) => {
+      const timeouts = { idleMs: 1_600, totalMs: 2_000 }
+      await using gateway = await startGateway(serve(kind, { options: { a: { timeouts } } }))
+      await using host = await connect(gateway)
+      both(gateway.fake('a'), ({ response, closed }) => {
+        response?.writeHead(200, { 'content-type': type }).write(begins)
+        const timer = setInterval(() => response?.write(goesOn), 200)
+        void closed.then(() => clearInterval(timer))
+        return undefined
+      })
+      await expectFailure(host, { kind: 'timeout', text: new RegExp(`\\(${limit}\\)$`) })
+    })
+  })
+
   describe.each(['legacy stdio', 'modern stdio'] as const)('a %s server', (kind) => {
     test('B255 that exits answers every call in flight without waiting for its restart, and the others go on', async () => {
       await using gateway = await startGateway(serve(kind, { backoff: { firstMs: HOUR_MS, maxMs: HOUR_MS } }))

@@ -265,6 +265,7 @@ describe('rows 9 and 10: sessions and versions of legacy hosts', () => {
       await using gateway = await start()
       const reply = await post(gateway.url, initialize, { 'mcp-protocol-version': version, 'mcp-method': 'initialize' })
       expect(reply.status).toBe(200)
+      expect(reply.headers['mcp-session-id']).toBeDefined()
       expect(await messageOf(reply)).toMatchObject({ id: 1, result: { protocolVersion: '2025-11-25' } })
     },
   )

@@ -182,6 +182,20 @@ describe('era detection', () => {
     await using host = await modernHttp.connect(gateway)
     expect(await host.call('tools/call', { name: 'a__x' })).toHaveProperty('content')
   })
+  test('B216 a server of the oldest transport is found behind a JSON-RPC error', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'legacy sse', tools: ['x'] }) },
+      options: { a: { transport: 'auto' } },
+      early: true,
+    })
+    gateway.fake('a').intercept = (request, response) => {
+      if (request.method !== 'POST' || request.url !== '/mcp') return false
+      error(-32000)(response)
+      return true
+    }
+    await gateway.ready()
+    expect(linkOf(gateway)).toMatchObject({ era: 'legacy', transport: 'sse' })
+  })
   test('B216 a server of the oldest transport that opens an event stream for a POST, too, is found', async () => {
     await using gateway = await startGateway({
       servers: { a: fake.of({ kind: 'legacy sse', tools: ['x'] }) },
@@ -231,6 +245,42 @@ describe('era detection', () => {
     })
     expect(linkOf(gateway)).toMatchObject({ era: 'legacy' })
     expect(gateway.fake('a').connections).toHaveLength(1)
+  })
+  test('B211 over stdio a server that answers server/discover late is started again, and addressed in the modern era only', async () => {
+    await using downstream = await FakeDownstream.start(fake.of({ kind: 'modern stdio', tools: ['x'] }))
+    const { promise: asked, resolve: initialize } = Promise.withResolvers<void>()
+    downstream.on('server/discover', async () => {
+      await asked
+      return { supportedVersions: [MODERN], capabilities: { tools: {} } }
+    })
+    // It takes the handshake as well, so that its process is bound to the legacy era.
+    downstream.on('initialize', async ({ params }) => {
+      initialize()
+      await downstream.journal.when(() => (downstream.connections.length > 1 ? true : undefined))
+      return { protocolVersion: params['protocolVersion'], capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }
+    })
+    await using gateway = await startGateway({
+      servers: {},
+      fakes: new Map([['a', downstream]]),
+      options: { a: { timeouts: { probeMs: 100 } } },
+      early: true,
+    })
+    await downstream.until('tools/list')
+    await gateway.ready()
+    expect(linkOf(gateway)).toMatchObject({ era: 'modern' })
+    expect(downstream.connections).toHaveLength(2)
+  })
+  test('B211 over stdio a process that ends at the question is not addressed in the legacy era where the configuration says modern', async () => {
+    await using gateway = await startGateway({
+      servers: {
+        a: fake.of({ kind: 'legacy stdio', tools: ['x'], on: { 'server/discover': (turn) => turn.connection.drop() } }),
+      },
+      options: { a: { era: 'modern' } },
+      early: true,
+    })
+    await gateway.log.until(({ level, facts }) => level === 'warn' && facts['kind'] === 'exited')
+    expect(gateway.fake('a').all('server/discover')).not.toEqual([])
+    expect(gateway.fake('a').all('initialize')).toEqual([])
   })
   test('5.2 over stdio a process that ends at the question is legacy: started again, initialize first, remembered (B213)', async () => {
     const exit = (turn: { connection: { drop(): void } }): void => turn.connection.drop()
@@ -397,6 +447,8 @@ describe('era detection', () => {
       expect(linkOf(old)).toMatchObject({ revision: '2024-11-05' })
       await using strange = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'], revision: '2023-01-01' }) } })
       expect(healthOf(strange)).toMatchObject({ state: 'failed', failure: { kind: 'version' } })
+      // It has answered: no other process would answer otherwise (B294).
+      if (kind === 'legacy stdio') expect(strange.fake('a').connections).toHaveLength(1)
     },
   )
 })

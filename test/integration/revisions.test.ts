@@ -92,6 +92,8 @@ describe('B293 from the modern revision on', () => {
       error: { code: -32022, message: expect.stringContaining(MODERN) as string, data: { supported: [MODERN] } },
     })
     expect((await send(gateway.url, { body: request(2, 'tools/list') })).status).toBe(400)
+    const batch = await send(gateway.url, { headers: { 'mcp-session-id': 'x' }, body: `[${request(2, 'tools/list')}]` })
+    expect([batch.status, (await messageOf(batch)).error?.code]).toEqual([400, -32600])
     expect((await send(gateway.url, { method: 'GET', headers: { accept: 'text/event-stream' } })).status).toBe(405)
     expect((await send(gateway.url, { method: 'DELETE', headers: { 'mcp-session-id': 'x' } })).status).toBe(405)
     expect((await send(gateway.url, { body: JSON.stringify(DISCOVER), headers: mirrors(DISCOVER) })).status).toBe(200)

@@ -232,6 +232,8 @@ test('B139 B202 the standalone stream resumes with what it missed', async () => 
   const resumed = await host.listen(primed?.id)
   await resumed.events.until(({ data }) => data.includes('notifications/tools/list_changed'))
   expect(resumed.status).toBe(200)
+  // An empty event with a later id before it: a host whose stream breaks then would ask for what follows that one.
+  expect(resumed.events.entries[0]?.data).toContain('notifications/tools/list_changed')
 })
 
 test.each(LEGACY.filter((revision) => revision !== '2024-11-05'))(
@@ -246,6 +248,11 @@ test.each(LEGACY.filter((revision) => revision !== '2024-11-05'))(
     if (revision === '2025-11-25') {
       expect(first).toMatchObject({ data: '', id: expect.any(String) as string })
     } else expect(first!.data).not.toBe('')
+    gateway.fake('a').offers.tools.push({ name: 'new', inputSchema: { type: 'object' } })
+    gateway.fake('a').changed('tools')
+    const standalone = host.stream?.events
+    await standalone?.until(({ data }) => data.includes('list_changed'))
+    expect(standalone?.entries[0]?.data === '').toBe(revision === '2025-11-25')
   },
 )
 

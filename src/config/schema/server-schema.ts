@@ -30,7 +30,7 @@ export const timeoutsSchema = z.strictObject({
   start: T.duration('startMs', 'Start of the process or connection, including the handshake.'),
   probe: T.duration('probeMs', 'Time without an answer on stdio after which the legacy handshake is tried as well.'),
   wait: T.duration('connectTimeoutMs', 'How long a call waits for a server that is starting.'),
-  idle: T.duration('idleMs', 'Time without a message during a call.'),
+  idle: T.duration('idleMs', 'Time during a call without a message and, over Streamable HTTP, without more of one.'),
   total: T.duration('totalMs', 'Total time of a call.'),
   ping: T.duration('pingMs', 'Time without a message after which a legacy server over HTTP gets a ping.'),
   grace: T.duration(

@@ -57,7 +57,7 @@ export const again = async <T>(error: unknown, call: Call, budget: RetryBudget, 
 /** The last error; if the first attempt may have been executed, that remains possible. */
 const inDoubt = (first: Failure, last: unknown): unknown => {
   if (!(last instanceof Failure)) return last
-  const isDoubtful = first.executed === 'unknown' && first.kind !== 'rate_limited' && last.executed === 'no'
+  const isDoubtful = first.executed === 'unknown' && last.executed === 'no'
   return isDoubtful ? new Failure(last.kind, last.message, { ...last.facts, executed: 'unknown' }, last) : last
 }
 

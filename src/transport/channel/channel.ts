@@ -43,6 +43,8 @@ export interface ChannelEvents {
    * on pipes, on HTTP+SSE and on the standalone GET stream.
    */
   receive(message: Envelope, during?: number): void
+  /** A further part of a message on the response stream of request `id` was received. Only Streamable HTTP knows the request. */
+  more?(id: number): void
   /** The request `id` will get no response. Reported once, and never after its response was received. */
   lost(id: number, failure: Failure): void
   /** A message was not valid JSON-RPC. The owner logs it, and refuses the request that it was meant to be (`requestId`). */

@@ -32,6 +32,8 @@ export interface ExchangePorts {
   /** GET with `Last-Event-ID`. */
   resume(lastEventId: string, events: ReplyEvents): Reply
   receive(message: Envelope, exchange: RequestExchange): void
+  /** A further part of a message was received. */
+  more(exchange: RequestExchange): void
   /** This body was only the response to a host's call. */
   relayed(body: Buffer): void
   unparsable(message: Unparsable): void
@@ -209,8 +211,10 @@ export class RequestExchange implements ReplyEvents, Recipient {
     return streamed
   }
 
-  onStreamed(): void {
+  /** Its server is sending the answer, or a message before it: it is not idle (F-02). */
+  onMore(): void {
     this.#idleTimer?.refresh()
+    this.#ports.more(this)
   }
 
   /** A message in the reply to this request. */
@@ -285,6 +289,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
     this.#reply = this.#ports.resume(lastEventId, {
       onHead: (head) => this.onHead(head),
       onEvent: (event) => this.onEvent(event),
+      onMore: () => this.onMore(),
       onEnd: (head) => {
         if (head.form === 'sse' && head.status < 300) return this.#streamEnded(head)
         const isRetryable = failureOfStatus(head, this.#hadSession, Date.now()).retryable

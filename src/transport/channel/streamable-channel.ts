@@ -244,6 +244,10 @@ export class StreamableChannel implements Channel, ExchangePorts {
     this.#receive(message, exchange.isCancelled ? undefined : exchange.id)
   }
 
+  more({ id }: RequestExchange): void {
+    this.#events?.more?.(id)
+  }
+
   relayed(body: Buffer): void {
     this.#bodies.relayed(body)
   }

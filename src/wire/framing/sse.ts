@@ -109,6 +109,11 @@ export class SseDecoder {
     if (at < chunk.length) this.#hold(chunk.subarray(at), isReused)
   }
 
+  /** Whether a part of the data of an incomplete event was received. */
+  get hasBegun(): boolean {
+    return this.#first !== undefined || this.#held.bytes.subarray(0, DATA.length).equals(DATA)
+  }
+
   #hold(piece: Buffer, isReused: boolean): void {
     this.#heldBytes += piece.length
     if (this.#head !== undefined) this.#lineTail = lastBytes([this.#lineTail, piece], TAIL_BYTES)

@@ -64,6 +64,9 @@ describe.each([
           401,
           expect.stringMatching(challenge),
         ])
+        // A request without a credential has made no mistake ([RFC 6750] 3.1).
+        const hasBearer = authorization !== undefined && /^Bearer ./.test(authorization)
+        expect(reply.headers['www-authenticate']?.includes('error=')).toBe(hasBearer)
         expect(JSON.parse(await reply.body)).toEqual({
           error: 'invalid_token',
           error_description: 'a valid access token for this endpoint is needed',

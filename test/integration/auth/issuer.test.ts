@@ -228,6 +228,19 @@ describe('scopes', () => {
     },
   )
 
+  test('B238 a call beyond them: 403 with those that the token has, too, of which the next token would lack the others', async () => {
+    await using set = await both({ scopes: [...SCOPES, 'mcp:a'] })
+    const scope = 'mcp:connect mcp:a'
+    const { access_token: token } = await set.issuer.userToken('alice', { resource: AUDIENCE, scope })
+    await using host = await connectHttp(set.gateway, { token: () => token, deaf: true })
+    const body = request(5, 'tools/call', { name: 'b__other', arguments: {} })
+    const reply = await send(set.gateway.url, { headers: { ...bearer(token), ...host.headers() }, body })
+    expect([reply.status, reply.headers['www-authenticate']]).toEqual([
+      403,
+      expect.stringContaining('scope="mcp:connect mcp:a mcp:b mcp:b:write"'),
+    ])
+  })
+
   test('a token with more scopes shows more within the same session, which is told so', async () => {
     await using set = await both({ scopes: SCOPES })
     const few = (await set.issuer.userToken('alice', { resource: AUDIENCE })).access_token

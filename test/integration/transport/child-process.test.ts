@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ChildProcessChannel } from '../../../src/transport/process/child-process.ts'
 import type { ChildProcessOptions } from '../../../src/transport/process/child-process.ts'
 import { createLauncher } from '../../../src/transport/process/launcher.ts'
@@ -125,6 +125,18 @@ describe('messages', () => {
     await seen.call('print', { hex: hex(`{"jsonrpc":"2.0","id":70,"result":3,"x":"${'\t'.repeat(100)}"}\n`) })
     expect(seen.unparsable).toHaveLength(1)
     expect(seen.lost).toEqual([])
+  })
+
+  test('F-05 noise ends it where a hundred lines come within ten seconds, and not before', async () => {
+    const { channel, seen } = await start()
+    const noise = (lines: number): Promise<unknown> => seen.call('print', { hex: hex('noise\n'.repeat(lines)) })
+    await noise(99)
+    const nowMs = performance.now.bind(performance)
+    using _later = vi.spyOn(performance, 'now').mockImplementation(() => nowMs() + 10_000)
+    await noise(99)
+    noise(1).catch(() => undefined)
+    expect(await channel.closed).toMatchObject({ kind: 'lost' })
+    expect(seen.unparsable).toHaveLength(199)
   })
 
   test('an answer to a request that is no answer ends it as bad_response', async () => {

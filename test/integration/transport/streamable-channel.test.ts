@@ -99,6 +99,27 @@ describe('requests', () => {
     ])
   })
 
+  test('B218 the version, the session and the proof are sent in place of configured headers', async () => {
+    await using server = await scripted(withSession((seen, response) => json(response, 200, result(seen.message.id))))
+    const configured = { 'MCP-Protocol-Version': '2020-01-01', 'Mcp-Session-Id': 'another', Authorization: 'Bearer configured' }
+    const events = new Recorder()
+    await using link = {
+      channel: new StreamableChannel(client, server.url, configured, FAST, { value: 'Bearer current' }),
+      events,
+      [Symbol.asyncDispose]: () => link.channel.close(),
+    }
+    await link.channel.open(events)
+    await begin(link)
+    link.channel.setRevision('2025-11-25')
+    link.channel.send(request(1))
+    await events.end(1)
+    expect(server.seen.at(-1)?.headers).toMatchObject({
+      'mcp-protocol-version': '2025-11-25',
+      'mcp-session-id': 's-1',
+      authorization: 'Bearer current',
+    })
+  })
+
   test('a new proof goes with every request from then on, whichever of them is the first', async () => {
     await using server = await scripted(
       withSession((seen, response) => (seen.method === 'GET' ? sse(response) : json(response, 200, result(seen.message.id)))),

@@ -130,7 +130,8 @@ describe('B090 the name of the server', () => {
     ['Bank', 'Sure?', '[Bank] Sure?'],
     ['Bank', undefined, '[Bank] '],
     [undefined, 'Sure?', 'Sure?'],
-  ])('%s stands before the message %s: %s', (label, message, shown) => {
+    ['Ba\u202en\nk', 'Su\u202ere?\nNo?', '[Bank] Sure?\nNo?'],
+  ])('B261 %j stands before the message %j: %j', (label, message, shown) => {
     expect(asked(label, message)).toBe(shown)
   })
 })

@@ -115,10 +115,12 @@ describe('the form of a failure', () => {
       status: 200,
       answer: { id: 7, result: { content: [{ type: 'text', text }], isError: true, _meta: { [GATEWAY]: data } } },
     })
-    expect(replyTo(failure)).toMatchObject({
-      status: 200,
-      answer: { id: 7, error: { code: -32603, message: text, data: { [GATEWAY]: data } } },
-    })
+    const others = ['resources/read', 'prompts/get', 'completion/complete', 'tools/list', 'tasks/get', 'tasks/result', 'vendor/x']
+    for (const method of others)
+      expect(replyTo(failure, { method }), method).toMatchObject({
+        status: 200,
+        answer: { id: 7, error: { code: -32603, message: text, data: { [GATEWAY]: data } } },
+      })
   })
 
   test('has the members of every result where the host expects them', () => {
@@ -216,6 +218,12 @@ describe('an error of a server', () => {
       expect(answer.error).toMatchObject({ code: -32602, data: { b: 1, original: { code: -32002 } } })
     },
   )
+
+  test.each([-32000, -32002])('B272 with code %i is kept as the server sent it, not with the URI that is exposed', (code) => {
+    const error = errorOf(code, {}, { uri: 'x://1' })
+    error.error.setIn('data', 'uri', '"a+x://1"')
+    expect(replyTo(error).answer.error?.data?.['original']).toEqual({ code, message: 'no', data: { uri: 'x://1' } })
+  })
 
   test.each([
     ['legacy', 'resources/read', { uri: 'a' }, -32002],

@@ -55,6 +55,19 @@ const connect = async (facts: Partial<Channel> = {}, events: Partial<ConnectionE
 const progressOf = (progressToken: number): object => ({ method: 'notifications/progress', params: { progressToken } })
 
 describe('a request that takes too long', () => {
+  test('F-02 is not silent while more of its answer is received, and lasts too long all the same', async () => {
+    const { ask, ended, pass, connection } = await connect()
+    for (const name of ['one', 'two']) ask(name)
+    for (let ms = 900; ms < 5_000; ms += 900) {
+      await pass(900)
+      expect(ended['one']).toBeUndefined()
+      connection.more(1)
+    }
+    expect(ended['two']).toMatchObject({ kind: 'timeout', facts: { limit: 'timeouts.idle' } })
+    await pass(900)
+    expect(ended['one']).toMatchObject({ kind: 'timeout', facts: { limit: 'timeouts.total' } })
+  })
+
   test.each<[what: string, more: Partial<Request<unknown>>, limitMs: number, limit: string, amount: number]>([
     ['is silent', {}, 1_000, 'timeouts.idle', 1],
     ['lasts', { idleMs: Infinity }, 5_000, 'timeouts.total', 5],

@@ -317,10 +317,47 @@ const reading = (...answers: readonly ('more' | 'no' | 'yes')[]) => {
       const answer = answers[got.push(`shown ${length}`) - 1]
       return answer === 'yes' ? streamed : answer === 'more' ? 'more' : undefined
     },
-    onStreamed: () => void got.push('streamed'),
   }
   return { got, events }
 }
+
+describe('F-02 more of an answer was received', () => {
+  test('with each part of a JSON body, also of one that passes on, and of no other body', () => {
+    const onMore = vi.fn<() => void>()
+    for (const [form, times] of [
+      ['json', 2],
+      ['other', 0],
+    ] as const) {
+      onMore.mockClear()
+      const { reply } = watched({ events: { onMore } })
+      reply.onHead({ ...headOf(200, 0), form })
+      for (const part of ['{"a":', '1}']) reply.onData(Buffer.from(part))
+      reply.onEnd()
+      expect(onMore).toHaveBeenCalledTimes(times)
+    }
+    const { events } = reading('yes')
+    const { reply } = watched({ events: { ...events, onMore } })
+    reply.onHead(headOf(200, 4 * MIB))
+    for (const part of ['123456', '78']) reply.onData(Buffer.from(part))
+    expect(onMore).toHaveBeenCalledTimes(2)
+  })
+
+  test.each([
+    [': a comment\n', 0],
+    [':', 0],
+    ['event: message\n', 0],
+    ['data: {"jsonrpc":', 1],
+    ['data: {}\n', 1],
+    ['data: {}\n\n', 0],
+    ['data: {}\n\ndata: {', 1],
+  ])('with a part of an event, not with a comment (B225) or a whole event: %j', (part, times) => {
+    const onMore = vi.fn<() => void>()
+    const { reply } = watched({ events: { onMore } })
+    reply.onHead({ ...headOf(200, 0), form: 'sse' })
+    reply.onData(Buffer.from(part))
+    expect(onMore).toHaveBeenCalledTimes(times)
+  })
+})
 
 describe('a big body', () => {
   test.each([
@@ -336,7 +373,7 @@ describe('a big body', () => {
     reply.onHead(headOf(status, length))
     reply.onData(Buffer.from('123456'))
     reply.onData(Buffer.from('78'))
-    expect(got).toEqual(isShown ? ['shown 6', 'streamed', 'push 2'] : [])
+    expect(got).toEqual(isShown ? ['shown 6', 'push 2'] : [])
     // What passes on is not collected, too.
     if (isShown) expect(lease).not.toHaveBeenCalled()
     reply.onEnd()
@@ -434,7 +471,7 @@ describe('a big body', () => {
     expect(got).toEqual([])
     reply.onData(Buffer.alloc(1))
     reply.onData(Buffer.alloc(MIB - 1))
-    expect(got).toEqual([`shown ${16 * MIB + 1}`, 'streamed', `push ${MIB - 1}`])
+    expect(got).toEqual([`shown ${16 * MIB + 1}`, `push ${MIB - 1}`])
     reply.onData(Buffer.alloc(1))
     expect([got.at(-1), seen.at(-1), aborted]).toEqual([
       'fail too_large',

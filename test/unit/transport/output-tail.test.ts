@@ -67,6 +67,22 @@ test('F-11 no more than the rate is passed on where a line of the next second co
   expect(passed).toBe(200)
 })
 
+test('F-11 100 lines a second are passed on, of each 8 KiB, and 64 KiB are kept', () => {
+  const passed: string[] = []
+  const tail = new OutputTail({ onLine: (line) => passed.push(line) })
+  const stderr = tail.pipe()
+  stderr.push(Buffer.from(`${'x'.repeat(9_000)}\n`))
+  stderr.push(lines(1, 99))
+  expect(passed.map(({ length }) => length).slice(0, 2)).toEqual([8 * 1024, 6])
+  expect(passed).toHaveLength(100)
+  stderr.push(lines(100, 100))
+  expect(passed).toHaveLength(100)
+  stderr.push(Buffer.from(`${'y'.repeat(1_000)}\n`.repeat(100)))
+  const keptBytes = tail.last(1_000).join('').length
+  expect(keptBytes).toBeLessThan(64 * 1024)
+  expect(keptBytes).toBeGreaterThan(58 * 1024)
+})
+
 test('F-11 a line that is kept does not keep what was read with it', async () => {
   vi.useRealTimers()
   const collect = collector()

@@ -54,6 +54,7 @@ const sent = ({ hasSession = false, mayResume = true, isRelayed = false, stream 
       told.push(`${kind} ${id ?? method}${status === undefined ? '' : ` HTTP ${status}`}`)
       if (kind === 'response' && id === '7') by.answered()
     },
+    more: ({ id }) => void told.push(`more ${id}`),
     relayed: ({ length }) => void told.push(`relayed ${length}`),
     unparsable: ({ id }) => void told.push(`unparsable ${id ?? ''}`),
     ended: (_, failure) => void told.push(failure === undefined ? 'ended' : `${failure.kind}: ${failure.message}`),
@@ -66,6 +67,17 @@ const sent = ({ hasSession = false, mayResume = true, isRelayed = false, stream 
   since()
   return { exchange, told, since, events: (): ReplyEvents => replies.at(-1)! }
 }
+
+test('F-02 more of its answer was received, on the stream that was resumed, too', () => {
+  const { since, events } = sent()
+  events().onMore?.()
+  events().onHead?.(STREAM)
+  events().onEvent(event('', { id: 'e' }))
+  events().onEnd(STREAM, Buffer.alloc(0))
+  vi.advanceTimersByTime(1_000)
+  events().onMore?.()
+  expect(since()).toEqual(['more 7', 'GET e', 'more 7'])
+})
 
 describe('an answer of one body', () => {
   test.each<[status: number, form: ReplyHead['form'], body: string, told: readonly string[], terms?: Terms]>([
@@ -340,9 +352,9 @@ describe('a result that passes on while it is received', () => {
   test('ends where nothing more of it comes in time', () => {
     const { fail, since, events } = begun()
     vi.advanceTimersByTime(1_499)
-    events().onStreamed?.()
+    events().onMore?.()
     vi.advanceTimersByTime(1_499)
-    expect(since()).toEqual(['response 7'])
+    expect(since()).toEqual(['response 7', 'more 7'])
     vi.advanceTimersByTime(1)
     expect(fail.mock.lastCall?.[0]).toMatchObject({ kind: 'timeout', facts: { amount: 2 } })
     expect(since()).toEqual(['ended'])

@@ -40,6 +40,28 @@ test('a stream that ends at once is opened again after longer and longer delays'
   expect(gaps(0, 6)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000])
 })
 
+test('B223 is resumed after the last event that had an id', () => {
+  vi.useFakeTimers()
+  const asked: (string | undefined)[] = []
+  const get = (lastEventId: string | undefined, events: ReplyEvents): Reply => {
+    asked.push(lastEventId)
+    setTimeout(() => {
+      events.onHead?.(STREAM)
+      for (const id of asked.length === 1 ? ['e1', undefined] : [])
+        events.onEvent({ event: 'message', data: Buffer.from('{}'), ahead: undefined, id, retry: undefined })
+      events.onEnd(STREAM, Buffer.alloc(0))
+    }, 0)
+    // Cast: the stream only aborts its replies.
+    return { abort: () => undefined } as Reply
+  }
+  const ports = { get, message: () => undefined, oversize: () => undefined, expired: () => undefined }
+  const stream = new StandingStream(ports, DEFAULT_RECONNECT)
+  stream.open()
+  while (asked.length < 3) vi.advanceTimersByTime(1_000)
+  stream.stop()
+  expect(asked).toEqual([undefined, 'e1', 'e1'])
+})
+
 test('a server that redirects the GET to a page, as one that has no stream, is not asked again', async () => {
   vi.useFakeTimers()
   const get = vi.fn((_lastEventId: string | undefined, events: ReplyEvents): Reply => {

@@ -144,3 +144,14 @@ test('B261 a label is one line that cannot reorder the text beside it; a message
   expect(cleanLabel('a\nb\u202e\x1b[1m\u2028c')).toBe('ab[1mc')
   expect(cleanMessage('a\r\nb\u202e\x1bc')).toBe('a\nbc')
 })
+
+test.each([
+  ['control characters', [0x00, 0x09, 0x0b, 0x1f, 0x7f, 0x80, 0x85, 0x9f]],
+  ['marks of direction', [0x061c, 0x200e, 0x200f]],
+  ['embeddings and overrides', [0x202a, 0x202b, 0x202c, 0x202d, 0x202e]],
+  ['isolates', [0x2066, 0x2067, 0x2068, 0x2069]],
+  ['separators of lines and paragraphs', [0x2028, 0x2029]],
+])('B261 no %s are left in a label or a message', (_, codes) => {
+  const text = `a${String.fromCodePoint(...codes)}b`
+  expect([cleanLabel(text), cleanMessage(text)]).toEqual(['ab', 'ab'])
+})

@@ -9,7 +9,7 @@ import type { Envelope, EnvelopeError } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { IdTable } from '../../../wire/message/id-table.ts'
 import { errorMessage, errorObject, resultMessage } from '../../../wire/message/message.ts'
-import { isLegacyRevision, isRevision, isWithin } from '../../../wire/protocol/revisions.ts'
+import { isLegacyRevision, isRevision, isWithin, latestLegacyWithin } from '../../../wire/protocol/revisions.ts'
 import { needsAnswer, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
 import { reportDenied } from '../../denials.ts'
@@ -139,7 +139,8 @@ export class SessionRequests {
   batch(routed: RoutedRequest, body: Buffer): boolean {
     if (!isBatch(body)) return false
     const { request } = routed
-    const isNamed = request.header('mcp-session-id') !== undefined
+    const allowsLegacy = latestLegacyWithin(this.#context.options.revisions) !== undefined
+    const isNamed = allowsLegacy && request.header('mcp-session-id') !== undefined
     const entry = isNamed ? this.#session(routed) : undefined
     if (isNamed && entry === undefined) return true
     const elements = readBatch(body, entry?.session, this.#context.options.limits)

@@ -20,8 +20,8 @@ export interface ReplyEvents {
   readonly mayStream?: boolean
   /** The beginning of such a body. */
   stream?(bytes: Buffer, source: ResultSource): StreamedResult | 'more' | undefined
-  /** More of the streamed body was received. */
-  onStreamed?(): void
+  /** More of a JSON body, or of an event that is not complete, was received. */
+  onMore?(): void
   /** `body` is empty for SSE, and for a long body that is not JSON. */
   onEnd(head: ReplyHead, body: Buffer): void
   onError(failure: Failure): void
@@ -129,7 +129,7 @@ export class Reply implements HttpHandler {
     this.#head = head
     if (form === 'json' && length > this.#limit.maxMessageBytes) return this.#tooLarge()
     if (encoding !== undefined) this.#decodeContent(encoding, head)
-    if (form === 'sse') this.#decoder = this.#decode()
+    if (form === 'sse') this.#decoder = this.#makeDecoder()
     // The length of an encoded body is not the decoded length.
     else if (form === 'json' && encoding === undefined) this.#expect(status, length)
     if (this.#isOver) return
@@ -146,7 +146,8 @@ export class Reply implements HttpHandler {
 
   #onContent(chunk: Buffer): void {
     if (this.#isOver) return
-    if (this.#decoder !== undefined) return this.#decoder.push(chunk, true)
+    if (this.#decoder !== undefined) return this.#decode(chunk, this.#decoder)
+    if (this.#head?.form === 'json') this.#events.onMore?.()
     if (this.#streamed !== undefined) return this.#streamChunk(chunk, this.#streamed)
     if (this.#mayStream && this.#size === 0 && this.#length >= STREAM_AT_ONCE_BYTES && this.#tryStream(chunk)) return
     this.#collect(chunk)
@@ -246,7 +247,6 @@ export class Reply implements HttpHandler {
   #streamChunk(chunk: Buffer, streamed: StreamedResult): void {
     this.#size += chunk.length
     if (this.#size > this.#limit.maxMessageBytes) return this.#tooLarge()
-    this.#events.onStreamed?.()
     streamed.push(chunk)
   }
 
@@ -302,7 +302,12 @@ export class Reply implements HttpHandler {
     this.#body = buffer
   }
 
-  #decode(): SseDecoder {
+  #decode(chunk: Buffer, decoder: SseDecoder): void {
+    decoder.push(chunk, true)
+    if (decoder.hasBegun) this.#events.onMore?.()
+  }
+
+  #makeDecoder(): SseDecoder {
     const limit = this.#limit
     return new SseDecoder({
       get maxEventBytes() {

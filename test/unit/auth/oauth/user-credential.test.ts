@@ -234,6 +234,32 @@ test('B245 where the server names another authorization server, no refresh token
   expect([stage.issuer.grants, other.grants]).toEqual([['authorization_code'], []])
 })
 
+test('B240 the code and the refresh token are exchanged for tokens of this server', async () => {
+  await using stage = await scene()
+  const one = stage.credential()
+  await stage.signIn(one)
+  stage.passHour()
+  await one.ready()
+  const { url } = stage.server.address as { url: URL }
+  expect(stage.issuer.exchanges.map((params) => [params.get('grant_type'), params.get('resource')])).toEqual([
+    ['authorization_code', url.href],
+    ['refresh_token', url.href],
+  ])
+})
+
+test('B245 B247 the scopes of a sign-in are asked for again at its own authorization server, and at no other', async () => {
+  await using stage = await scene()
+  await using other = await FakeIssuer.start()
+  const one = stage.credential()
+  const scopeAsked = async (): Promise<string | null> => new URL((await one.begin(BACK)).url).searchParams.get('scope')
+  const refused = (challenge: string): Promise<void> => one.renew({ used: one.bearer.value, status: 401, challenge })
+  await expect(refused('Bearer scope="read"')).rejects.toMatchObject({ kind: 'auth_required' })
+  await stage.signIn(one)
+  expect((await scopeAsked())?.split(' ')).toContain('read')
+  protect(stage.server, other)
+  expect((await scopeAsked()) ?? '').not.toContain('read')
+})
+
 test.each([503, 404] as const)(
   'B245 a person is asked again where the server has moved to another authorization server and the old one renews nothing (%s)',
   async (away) => {
