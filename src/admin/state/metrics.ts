@@ -8,10 +8,14 @@ import { LIMIT_OPTIONS, SERVER_LIMIT_OPTIONS } from '../../observe/metrics/limit
 import { formatMetrics } from '../../observe/metrics/exposition.ts'
 import type { Family, Labels, Sample } from '../../observe/metrics/exposition.ts'
 import { serverMemory } from '../server-memory.ts'
+import { shownServer } from '../shown-server.ts'
 import type { DeviationCount } from '../../rpc/fidelity.ts'
 import { VERSION } from '../../version.ts'
 
-type Measured = Pick<Running, 'observer' | 'fleet' | 'front' | 'gateway' | 'limits' | 'audit' | 'context' | 'replicas' | 'store'>
+type Measured = Pick<
+  Running,
+  'configuration' | 'observer' | 'fleet' | 'front' | 'gateway' | 'limits' | 'audit' | 'context' | 'replicas' | 'store'
+>
 
 const STATES: readonly HealthState[] = ['starting', 'healthy', 'degraded', 'down', 'failed', 'draining']
 
@@ -29,6 +33,7 @@ const counter = (name: string, help: string, samples: readonly Sample[]): Family
 const one = (value: number, labels: Labels = {}): readonly Sample[] => [{ labels, value }]
 
 const stateFamilies = ({
+  configuration,
   observer,
   fleet,
   front,
@@ -54,9 +59,10 @@ const stateFamilies = ({
     gauge(
       'trunkline_server_state',
       '1 for the state a server is in, 0 for all others.',
-      servers.flatMap(({ server, downstream }) =>
-        STATES.map((state) => ({ labels: { server, state }, value: downstream.health$.value.state === state ? 1 : 0 })),
-      ),
+      servers.flatMap(({ server, downstream }) => {
+        const { health } = shownServer(downstream, configuration)
+        return STATES.map((state) => ({ labels: { server, state }, value: health.state === state ? 1 : 0 }))
+      }),
     ),
     gauge(
       'trunkline_server_calls_in_flight',

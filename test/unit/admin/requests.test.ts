@@ -335,7 +335,7 @@ test('figures of calls are by server, by tool and by error, with quantiles by ne
     inFlight,
     personal,
   })
-  const downstreams = [downstream('one', 1, { all: [downstream('one', 2)] }), downstream('idle', 0)]
+  const downstreams = [downstream('one', 1, { all: [downstream('one', 2)], find: () => undefined }), downstream('idle', 0)]
   const calls = [
     ...Array.from({ length: 20 }, (_, at) => call('a', 20 - at)),
     call('b', 50.006, 'timeout'),
@@ -345,7 +345,9 @@ test('figures of calls are by server, by tool and by error, with quantiles by ne
   ]
   // Cast: only this is read of it.
   const fleet = { downstreams$: { value: downstreams } } as unknown as Parameters<typeof statsOf>[0]['fleet']
-  expect(statsOf({ fleet }, 1, calls)).toEqual({
+  // Cast: only this is read of it.
+  const configuration = { host: {} } as unknown as Parameters<typeof statsOf>[0]['configuration']
+  expect(statsOf({ fleet, configuration }, 1, calls)).toEqual({
     windowMs: 1,
     servers: [
       { server: 'one', state: 'healthy', calls: 23, errors: 3, p50: 12, p95: 40, inFlight: 3, memoryBytes: null },
