@@ -2,12 +2,16 @@
  * Event streams as deployed clients read them: which lines stand in them, how they end, what a client finds that comes back
  * (BRIDGING 3.22, 5.1). Looked at letter for letter, because the parsers of some SDKs know a part of the format only.
  */
-import { describe, expect, test } from 'vitest'
+import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client'
+import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { describe, expect, test, vi } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import { legacySse } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
 import type { SessionHost } from '../support/fakes/http-hosts.ts'
 import { LEGACY, MODERN, request } from '../support/fakes/messages.ts'
+import { openFaultProxy } from '../support/fault-proxy.ts'
 import { messagesOf, send } from '../support/fakes/raw-http.ts'
 import type { RawReply } from '../support/fakes/raw-http.ts'
 import { limitHosts, startGateway } from '../support/gateway.ts'
@@ -30,8 +34,8 @@ const listen = (gateway: TestGateway, more: Record<string, unknown> = {}): Promi
       ...more,
     }),
   })
-const addTool = (gateway: TestGateway): void => {
-  gateway.fake('a').offers.tools.push({ name: 'new', inputSchema: { type: 'object' } })
+const addTool = (gateway: TestGateway, name = 'new'): void => {
+  gateway.fake('a').offers.tools.push({ name, inputSchema: { type: 'object' } })
   gateway.fake('a').changed('tools')
 }
 /** The events of a stream, each as its lines. */
@@ -131,6 +135,31 @@ describe('B281 every message is an event named message, and no stream that is he
 const resume = (gateway: TestGateway, host: SessionHost, id: string | undefined): Promise<RawReply> =>
   send(gateway.url, { method: 'GET', headers: { ...host.headers(), accept: 'text/event-stream', 'last-event-id': id } })
 
+/** `streams`: the `Last-Event-ID` of each stream of a call that was opened. */
+const connectSdk = async (sdk: 'SDK 1' | 'SDK 2', url: URL) => {
+  const streams: (string | null)[] = []
+  const info = { name: 'h', version: '1' }
+  const options = {
+    reconnectionOptions: { initialReconnectionDelay: 1, maxReconnectionDelay: 1, reconnectionDelayGrowFactor: 1, maxRetries: 2 },
+    fetch: async (to: string | URL, init?: RequestInit): Promise<Response> => {
+      // Without the stream that belongs to no call.
+      if (init?.method === 'GET' && streams.length === 0) return new Response(null, { status: 405 })
+      const response = await fetch(to, init)
+      if (response.headers.get('content-type') === 'text/event-stream')
+        streams.push(new Headers(init?.headers).get('last-event-id'))
+      return response
+    },
+  }
+  if (sdk === 'SDK 1') {
+    const client = new Client1(info)
+    await client.connect(new Http1(url, options))
+    return { streams, call: () => client.callTool({ name: 'a__x' }), close: () => client.close() }
+  }
+  const client = new Client2(info, { versionNegotiation: { mode: 'legacy' } })
+  await client.connect(new Http2(url, options))
+  return { streams, call: () => client.callTool({ name: 'a__x' }), close: () => client.close() }
+}
+
 describe('a stream that was cut', () => {
   test('B202 has all the progress for the host that comes back', async () => {
     await using gateway = await start()
@@ -150,6 +179,60 @@ describe('a stream that was cut', () => {
     const resumed = await resume(gateway, host, id)
     const steps = (await messagesOf(resumed)).map(({ params, result }) => params?.['progress'] ?? result)
     expect(steps).toEqual([2, 3, 4, 5, { content: [] }])
+  })
+
+  test.each(LEGACY.filter((revision) => revision !== '2024-11-05'))(
+    'B204 begins with the id from which a %s session resumes it, from 2025-11-25 on',
+    async (revision) => {
+      await using gateway = await start()
+      await using host = await connectHttp(gateway, { revision, deaf: true })
+      const { promise: later, resolve: release } = Promise.withResolvers<void>()
+      gateway.fake('a').on('tools/call', async (turn) => (turn.progress(1), await later, { content: [] }))
+      const reply = await call(gateway, host)
+      const { id } = await reply.events.until(({ data }) => data.includes('"progress":1'))
+      reply.close()
+      await reply.closed
+      const resumed = await resume(gateway, host, id)
+      const standalone = await host.listen()
+      addTool(gateway)
+      const change = await standalone.events.until(({ data }) => data.includes('list_changed'))
+      standalone.close()
+      await standalone.closed
+      const back = await host.listen(change.id)
+      release()
+      await resumed.body
+      addTool(gateway, 'newer')
+      await back.events.until(({ data }) => data.includes('list_changed'))
+      const firsts = [resumed, back].map(({ events }) => events.entries[0])
+      if (revision === '2025-11-25')
+        expect(firsts).toMatchObject([
+          { data: '', id },
+          { data: '', id: change.id },
+        ])
+      else for (const first of firsts) expect(first?.data).not.toBe('')
+      back.close()
+    },
+  )
+
+  // The SDKs know the ids of their latest stream only. A host without one opens another stream, and waits for its answer without end.
+  test.each(['SDK 1', 'SDK 2'] as const)('B202 B204 answers a host on %s whose stream breaks twice in a silence', async (sdk) => {
+    await using gateway = await start({ host: { streamAfterMs: 0, streamAfterLegacyMs: 0 } })
+    await using proxy = await openFaultProxy(Number(gateway.url.port))
+    const { promise: later, resolve: release } = Promise.withResolvers<void>()
+    gateway.fake('a').on('tools/call', async () => (await later, { content: [{ type: 'text', text: 'there' }] }))
+    const client = await connectSdk(sdk, new URL(`http://127.0.0.1:${proxy.port}/mcp`))
+    const pending = client.call()
+    for (let breaks = 0; breaks < 2; breaks++) {
+      await vi.waitFor(() => expect(client.streams).toHaveLength(breaks + 1))
+      proxy.reset()
+    }
+    await vi.waitFor(() => expect(client.streams).toHaveLength(3))
+    const [first, second, third] = client.streams
+    expect([first, second]).toEqual([null, expect.any(String)])
+    expect(third).toBe(second)
+    release()
+    expect(await pending).toMatchObject({ content: [{ text: 'there' }] })
+    await client.close()
   })
 
   test('B200 an empty Last-Event-ID names no event: the stream begins', async () => {

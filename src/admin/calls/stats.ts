@@ -3,6 +3,7 @@ import type { Running } from '../../app/running.ts'
 import { totalMsOf } from '../../observe/capture/call-facts.ts'
 import { isErrorOutcome } from '../../observe/outcomes.ts'
 import { serverMemory } from '../server-memory.ts'
+import { shownServer } from '../shown-server.ts'
 
 export interface Stats {
   readonly windowMs: number
@@ -69,7 +70,11 @@ export const timedCalls = ({ observer }: Pick<Running, 'observer'>, windowMs: nu
   })
 
 /** `calls`: those of all processes. */
-export const statsOf = ({ fleet }: Pick<Running, 'fleet'>, windowMs: number, calls: readonly TimedCall[]): Stats => {
+export const statsOf = (
+  { fleet, configuration }: Pick<Running, 'fleet' | 'configuration'>,
+  windowMs: number,
+  calls: readonly TimedCall[],
+): Stats => {
   const byServer = Map.groupBy(calls, ({ server }) => server)
   const ofTools = calls.filter(({ tool }) => tool !== undefined)
   const byTool = Map.groupBy(ofTools, ({ server, tool }) => `${server}\n${tool}`)
@@ -81,7 +86,7 @@ export const statsOf = ({ fleet }: Pick<Running, 'fleet'>, windowMs: number, cal
       const bytes = all.flatMap(({ dialer }) => dialer.processes).reduce((sum, { pid }) => sum + (memory.get(pid) ?? 0), 0)
       return {
         server: downstream.options.key,
-        state: downstream.health$.value.state,
+        state: shownServer(downstream, configuration).health.state,
         ...figures(byServer.get(downstream.options.key) ?? []),
         inFlight: all.reduce((sum, { inFlight }) => sum + inFlight, 0),
         memoryBytes: bytes === 0 ? null : bytes,

@@ -9,10 +9,14 @@ import { LIMIT_OPTIONS, SERVER_LIMIT_OPTIONS } from '../../observe/metrics/limit
 import { formatMetrics } from '../../observe/metrics/exposition.ts'
 import type { Family, Labels, Sample } from '../../observe/metrics/exposition.ts'
 import { serverMemory } from '../server-memory.ts'
+import { shownServer } from '../shown-server.ts'
 import type { DeviationCount } from '../../rpc/fidelity.ts'
 import { VERSION } from '../../version.ts'
 
-type Measured = Pick<Running, 'observer' | 'fleet' | 'front' | 'gateway' | 'limits' | 'audit' | 'context' | 'replicas' | 'store'>
+type Measured = Pick<
+  Running,
+  'configuration' | 'observer' | 'fleet' | 'front' | 'gateway' | 'limits' | 'audit' | 'context' | 'replicas' | 'store'
+>
 
 const STATES: readonly HealthState[] = ['starting', 'healthy', 'degraded', 'down', 'failed', 'draining']
 
@@ -39,7 +43,7 @@ const one = (value: number, labels: Labels = {}): readonly Sample[] => [{ labels
 const ifAny = <T>(part: T | undefined, value: (part: T) => number): readonly Sample[] =>
   part === undefined ? [] : one(value(part))
 
-const serverFamilies = ({ fleet }: Measured): readonly Family[] => {
+const serverFamilies = ({ fleet, configuration }: Measured): readonly Family[] => {
   const servers = fleet.downstreams$.value
   const each = (of: (server: Downstream) => number): readonly Sample[] =>
     servers.map((server) => ({ labels: { server: server.options.key }, value: of(server) }))
@@ -50,9 +54,10 @@ const serverFamilies = ({ fleet }: Measured): readonly Family[] => {
     gauge(
       'trunkline_server_state',
       '1 for the state a server is in, 0 for all others.',
-      servers.flatMap(({ options, health$ }) =>
-        STATES.map((state) => ({ labels: { server: options.key, state }, value: health$.value.state === state ? 1 : 0 })),
-      ),
+      servers.flatMap((server) => {
+        const { health } = shownServer(server, configuration)
+        return STATES.map((state) => ({ labels: { server: server.options.key, state }, value: health.state === state ? 1 : 0 }))
+      }),
     ),
     gauge(
       'trunkline_server_calls_in_flight',

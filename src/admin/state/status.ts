@@ -5,16 +5,14 @@ import type { ToolsetSummary } from '../../catalog/lint/toolset-findings.ts'
 import { estimateAll } from '../../catalog/tokens.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
 import type { AuditState } from '../../audit-file.ts'
-import type { Downstream } from '../../downstream/downstream.ts'
 import { eraDifference } from '../../downstream/lists/era-difference.ts'
-import { STARTING } from '../../downstream/health/health.ts'
-import type { HealthState } from '../../downstream/health/health.ts'
 import type { FaultCount } from '../../gateway/faults.ts'
 import type { RateCount } from '../../gateway/limits/rates.ts'
 import type { ReplicaStatus } from '../../replicas/replicas.ts'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { LimitCount } from '../../rpc/limit-counts.ts'
 import { serverMemory } from '../server-memory.ts'
+import { isUnsigned, shownServer } from '../shown-server.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 import type { ServerStatus } from './server-status.ts'
 import { startupOf } from './startup.ts'
@@ -85,27 +83,24 @@ export const serverStatuses = ({
   gateway,
   configuration,
 }: Pick<Running, 'fleet' | 'gateway' | 'configuration'>): ServerStatus[] => {
-  const isAuthenticated = configuration.host.auth !== undefined
   const view = gateway.feed.whole(MODERN, SHARED_PRINCIPAL)
   const { catalog } = view
   const { rows, entries } = view.list('tools')
   const memory = serverMemory(fleet)
   return fleet.downstreams$.value.map((common) => {
-    const { personal, all } = common
-    const callers = personal !== undefined && isAuthenticated ? personal.all : undefined
-    const downstream = (callers === undefined ? personal?.find(SHARED_PRINCIPAL) : bestOff(callers)) ?? common
-    const { options, health$, inventory$, link, isResting } = downstream
-    const needsSignIn = isUnsigned(downstream)
-    const { state, reason, failures, nextTryAtMs } = needsSignIn && callers !== undefined ? STARTING : health$.value
+    const { callers, downstream, needsSignIn, health } = shownServer(common, configuration)
+    const { options, inventory$, link, isResting } = downstream
+    const { state, reason, failures, nextTryAtMs } = health
     const inventory = inventory$.value
     const shown = catalog.sources.find(({ server }) => server.key === options.key)?.inventory
     const own = entries.filter((_, at) => rows[at]?.server.key === options.key)
+    const { all } = common
     return {
       key: options.key,
       state,
       reason: isResting ? RESTING : reason,
       isResting,
-      needsSignIn: needsSignIn && callers === undefined,
+      needsSignIn,
       callers: callers && { all: callers.length, unsigned: callers.filter(isUnsigned).length },
       transport: transportName(link?.transport, options.url === undefined),
       revision: link?.revision ?? inventory?.revision,
@@ -136,14 +131,6 @@ export const serverStatuses = ({
 }
 
 const RESTING = 'its next use starts it (lifecycle.start: lazy)'
-
-const isUnsigned = ({ health$ }: Downstream): boolean => health$.value.failure?.facts.signIn === true
-
-/** Best first. */
-const RANKS: readonly HealthState[] = ['healthy', 'degraded', 'starting', 'down', 'failed', 'draining']
-
-const bestOff = (all: readonly Downstream[]): Downstream | undefined =>
-  all.toSorted((a, b) => RANKS.indexOf(a.health$.value.state) - RANKS.indexOf(b.health$.value.state))[0]
 
 const transportName = (transport: 'pipe' | 'http' | 'sse' | undefined, isPipe: boolean): string =>
   transport === 'pipe' || (transport === undefined && isPipe) ? 'stdio' : (transport ?? 'http')

@@ -65,12 +65,14 @@ export const nextHealth = (health: Health, event: HealthEvent): Health => {
   }
 }
 
-/** Counts an outage, which lasts from the first failure to the next health, once. */
+/** Counts an outage, which lasts from the first failure to the next health, once. A missing sign-in is none. */
 const failed = ({ failure: before, failures }: Health, failure: Failure): Pick<Health, 'reason' | 'failure' | 'failures'> => ({
   reason: failure.message,
   failure,
-  failures: before === undefined ? failures + 1 : failures,
+  failures: isOutage(failure) && !isOutage(before) ? failures + 1 : failures,
 })
+
+const isOutage = (failure: Failure | undefined): boolean => failure !== undefined && failure.facts.signIn !== true
 
 const HOPELESS: ReadonlySet<FailureKind> = new Set(['spawn_failed', 'version', 'loop'])
 

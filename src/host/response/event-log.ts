@@ -21,6 +21,8 @@ export interface LoggedEvent {
 /** A stream by its name, with the events that its host has not received. */
 export interface ResumedStream {
   readonly stream: string
+  /** The last event that its host has received. */
+  readonly lastEventId: string
   readonly events: readonly LoggedEvent[]
   readonly isEnded: boolean
 }
@@ -108,6 +110,7 @@ export class EventLog {
     if (stream === undefined || sequence >= stream.next) return undefined
     return {
       stream: name,
+      lastEventId: eventId,
       events: stream.events.filter((event) => event.sequence > sequence),
       isEnded: stream.endedAtMs !== undefined,
     }

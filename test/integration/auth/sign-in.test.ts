@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { filter, firstValueFrom } from 'rxjs'
 import { describe, expect, test } from 'vitest'
 import { operatorCommand } from '../../../src/operator-command.ts'
+import { statsOf } from '../../../src/admin/calls/stats.ts'
+import { metricsText } from '../../../src/admin/state/metrics.ts'
 import { serverStatuses } from '../../../src/admin/state/status.ts'
 import { formatLines } from '../../../src/commands/terminal/print.ts'
 import { serverLines } from '../../../src/commands/terminal/table.ts'
@@ -296,6 +298,34 @@ describe('two callers', () => {
     const tokens = sent.flatMap((text) => /"authorization":"Bearer (access-[^"]+)"/.exec(text ?? '')?.[1] ?? [])
     expect(new Set(tokens).size).toBe(2)
     expect(sent.join()).not.toContain('tlk_')
+  })
+
+  test('T-37 B250 metrics and figures have the state that ps shows, and a caller who has not signed in is no outage', async () => {
+    await using stage = await scene({ host: { auth: TWO_TOKENS } })
+    const { running } = stage.gateway
+    const shown = () => {
+      const text = metricsText(running, false)
+      const states = [...text.matchAll(/^trunkline_server_state\{server="a",state="(\w+)"\} 1$/gm)].map(([, state]) => state)
+      const outages = /^trunkline_server_outages_total\{server="a"\} (\d+)$/m.exec(text)?.[1]
+      return [
+        serverStatuses(running)[0]?.state,
+        ...states,
+        ...statsOf(running, 1_000, []).servers.map(({ state }) => state),
+        outages,
+      ]
+    }
+    expect(shown()).toEqual(['starting', 'starting', 'starting', '0'])
+    await using a = await modernHttp.connect(stage.gateway, { ...able, token: () => tokenOf('A') })
+    await using b = await modernHttp.connect(stage.gateway, { ...able, token: () => tokenOf('B') })
+    const asked = await a.call('tools/call', SIGN_IN)
+    await b.call('tools/call', SIGN_IN)
+    expect(shown()).toEqual(['starting', 'starting', 'starting', '0'])
+    const browser = new Browser()
+    const page = await browser.open(linkOf(asked))
+    const reply = await browser.step(page.url, proofOf(page.text, 'A'))
+    await browser.open(reply.headers.get('location') ?? '')
+    await a.call('tools/call', { ...SIGN_IN, ...back(asked) })
+    expect(shown()).toEqual(['healthy', 'healthy', 'healthy', '0'])
   })
 
   test('6.4 ps counts them, and the log tells of each once, for information; nothing of it is an error', async () => {

@@ -328,9 +328,10 @@ test('figures of calls are by server, by tool and by error, with quantiles by ne
     totalMs,
     error,
   })
-  const downstream = (key: string, inFlight: number, personal: readonly object[] = []) => {
+  const downstream = (key: string, inFlight: number, callers: readonly object[] = []) => {
     const one = { options: { key }, health$: { value: { state: 'healthy' } }, dialer: { processes: [] }, inFlight }
-    return { ...one, all: [one, ...personal] }
+    const personal = callers.length === 0 ? undefined : { all: callers, find: () => undefined }
+    return { ...one, all: [one, ...callers], personal }
   }
   const downstreams = [downstream('one', 1, [downstream('one', 2)]), downstream('idle', 0)]
   const calls = [
@@ -342,7 +343,9 @@ test('figures of calls are by server, by tool and by error, with quantiles by ne
   ]
   // Cast: only this is read of it.
   const fleet = { downstreams$: { value: downstreams } } as unknown as Parameters<typeof statsOf>[0]['fleet']
-  expect(statsOf({ fleet }, 1, calls)).toEqual({
+  // Cast: only this is read of it.
+  const configuration = { host: {} } as unknown as Parameters<typeof statsOf>[0]['configuration']
+  expect(statsOf({ fleet, configuration }, 1, calls)).toEqual({
     windowMs: 1,
     servers: [
       { server: 'one', state: 'healthy', calls: 23, errors: 3, p50: 12, p95: 40, inFlight: 3, memoryBytes: null },

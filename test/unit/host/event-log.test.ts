@@ -22,7 +22,7 @@ test('a stream that has ended is known until it is too old, and then not at all,
   expect(log.after(`${ended}-0`)).toMatchObject({ isEnded: true })
   log.sweep(performance.now() + MAX_AGE_MS)
   expect(log.after(`${ended}-0`)).toBeUndefined()
-  expect(log.after(`${open}-0`)).toEqual({ stream: open, events: [], isEnded: false })
+  expect(log.after(`${open}-0`)).toEqual({ stream: open, lastEventId: `${open}-0`, events: [], isEnded: false })
   expect(log.bytes).toBe(0)
 })
 

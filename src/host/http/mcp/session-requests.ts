@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto'
 import { readInitialize } from '../../../era/host/legacy-host.ts'
 import type { Introduction } from '../../../era/host/legacy-host.ts'
 import { isSameEndpoint, Refusal } from '../../../rpc/call.ts'
+import type { EventStream } from '../../../transport/http1/server/request/event-stream.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { isBatch } from '../../../wire/message/envelope.ts'
 import type { Envelope, EnvelopeError } from '../../../wire/message/envelope.ts'
@@ -186,7 +187,7 @@ export class SessionRequests {
       pollAfterMs: options.pollAfterMs,
       log: entry.session.log,
       of: store === undefined || message?.id === undefined ? undefined : { id: message.id, method: message.method },
-      primes: entry.session.revision >= '2025-11-25',
+      primes: isPrimed(entry.session),
       principal: entry.session.principal,
       challenge,
       untilMs: Infinity,
@@ -302,8 +303,8 @@ export class SessionRequests {
     const before = entry.stream
     entry.stream = { events, name, continues }
     before?.events.end()
-    if (resumed === undefined && session.revision >= '2025-11-25') events.prime(log.append(name, []))
-    for (const event of resumed?.events ?? []) events.answer(event.parts, event.id)
+    if (resumed !== undefined) replay(resumed, session, events)
+    else if (isPrimed(session)) events.prime(log.append(name, []))
     // Sends what has waited, which is newer.
     const detach = session.attach({ send: (parts) => events.message(parts, log.append(name, parts)), flow: events })
     events.onClose(() => {
@@ -321,11 +322,19 @@ export class SessionRequests {
     const post = entry.posts?.values().find((candidate) => candidate.name === missed.stream)
     if (post === undefined && !missed.isEnded) return this.#openStandalone(entry, request, missed)
     const events = request.openEvents({})
-    for (const event of missed.events) events.answer(event.parts, event.id)
+    replay(missed, entry.session, events)
     if (post === undefined) events.end()
     else post.resume(events)
   }
 }
+
+/** Sends what the host missed, after the id that it has: SDKs forget that one if the resumed stream breaks before its first event (B204). */
+const replay = ({ events, lastEventId }: ResumedStream, session: Session, stream: EventStream): void => {
+  if (events.length === 0 && isPrimed(session)) stream.prime(lastEventId)
+  for (const event of events) stream.answer(event.parts, event.id)
+}
+
+const isPrimed = ({ revision }: Session): boolean => revision >= '2025-11-25'
 
 const isModernVersion = (request: HttpRequest): boolean => {
   const version = request.header('mcp-protocol-version')
