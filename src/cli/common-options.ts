@@ -5,7 +5,6 @@ export interface CommonOptions {
   readonly config?: readonly string[]
   readonly listen?: string
   readonly state?: string
-  readonly json?: boolean
   readonly allowUnauthenticatedNetwork?: boolean
   readonly allowFaults?: boolean
   readonly watch?: boolean

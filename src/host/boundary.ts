@@ -1,7 +1,7 @@
 /** Confines an unexpected error to the request, connection or line that caused it (F-31). */
 import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
-import { errorMessage, errorObject } from '../wire/message/message.ts'
+import { refusalMessage } from '../wire/message/message.ts'
 import type { Parts } from '../wire/message/payload.ts'
 import type { ListenerContext } from './listener-context.ts'
 
@@ -28,7 +28,7 @@ export const withinMessage = (
     work()
   } catch (error) {
     unexpected.report(error, { method: message.method }, 'a message failed with an unexpected error')
-    if (message.kind === 'request') send?.(errorMessage(message.id, errorObject(-32603, 'internal error')))
+    if (message.kind === 'request') send?.(refusalMessage(message.id, -32603, 'internal error'))
   }
 }
 

@@ -5,11 +5,9 @@
  *
  *     host ── request ──► replica B ── the id says: of A ── the same bytes, Trunkline-Hop ──► replica A ── served, never passed on again
  *
- * A forwarded request is authenticated again by its replica, with the host's own credential. The mark of the request proves only that it is
- * from a replica; the mark of the answer proves that the intended replica has answered.
+ * A forwarded request is authenticated again by its replica, with the host's own credential.
  */
 import { randomBytes } from 'node:crypto'
-import { asError } from '../values/as-error.ts'
 import { setBounded } from '../values/bounded-map.ts'
 import { digestOf } from '../values/digest.ts'
 import type { Seal } from '../auth/seal.ts'
@@ -18,10 +16,12 @@ import type { Store } from '../store/store.ts'
 import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
 import { formatHome, homeOf } from './home.ts'
 import type { Home } from './home.ts'
+import { HOP, HopMarks } from './hop-marks.ts'
 import { DEFAULT_REPLICA_TIMES, fenceOf, Lease, readLease } from './lease.ts'
 import type { ReplicaFacts, ReplicaTimes } from './lease.ts'
 import { Forwarder } from './forwarding.ts'
 import type { Forwarded } from './forwarding.ts'
+import { Peers, REPLICA_PATH, STORE_QUERY, UNLEASED } from './peers.ts'
 
 export interface ReplicasOptions {
   readonly self: Home
@@ -47,17 +47,6 @@ export interface ReplicaStatus extends Partial<ReplicaFacts> {
   readonly isSelf: boolean
 }
 
-/** Path for requests of replicas to each other; 404 for all other clients. */
-export const REPLICA_PATH = '/replica'
-const HOP = 'trunkline-hop'
-/** Query of a request whether the replica reaches the store, and the header of its answer. */
-const STORE_QUERY = 'store'
-const STORE_HEADER = 'trunkline-store'
-/** Purposes of marks. */
-const REQUEST = 'replica request'
-const ANSWER = 'replica answer'
-/** Validity of the mark of a request; clocks of replicas must differ by less. */
-const MARK_MS = 5 * 60_000
 /** Shortest and longest time for which takeovers are stored; in between for as long as sessions last. */
 const SESSION_MS = 24 * 3_600_000
 const LONGEST_MS = 365 * SESSION_MS
@@ -67,30 +56,11 @@ const MAX_URL_TRIES = 6
 /** Failed probes in a row after which requests to a replica are broken off. */
 const MAX_MISSED = 2
 
-/** Status of a probe at a replica that has lost its lease and does not serve its sessions. */
-const UNLEASED = 409
-
-type PeerState = 'alive' | 'gone' | 'unreachable'
-
-/** What the mark of a request says. */
-interface Mark {
-  readonly to: string
-  readonly from: string
-  /** Wall clock of `from` in milliseconds. */
-  readonly atMs: number
-  readonly nonce: string
-}
-
 /** A forwarded request in flight. */
 interface Hop {
   readonly to: Home
   readonly breakOff: () => void
   failures: number
-}
-
-interface Known {
-  readonly state: Promise<PeerState>
-  readonly untilMs: number
 }
 
 /** A replica holds its lease but cannot be reached from this one, so its sessions are not taken over. */
@@ -103,19 +73,16 @@ export class ReplicaAway extends Error {
 
 export class Replicas {
   readonly #options: ReplicasOptions
-  readonly #now: () => number
   readonly #times: ReplicaTimes
   readonly #forwarder = new Forwarder()
   readonly #received = new WeakSet<HttpRequest>()
-  /** By instance. */
-  readonly #peers = new Map<string, Known>()
+  readonly #marks: HopMarks
+  readonly #peers: Peers
   /** By digest of a session's id: the replica that has taken it over. */
   readonly #takenOver = new Map<string, Home>()
   /** By digest: pending takeovers. */
   readonly #takings = new Map<string, Promise<Home>>()
   readonly #hops = new Set<Hop>()
-  /** Instances whose requests were late. */
-  readonly #late = new Map<string, true>()
   /** `undefined`: there is no store. */
   readonly #lease: Lease | undefined
   #watch: NodeJS.Timeout | undefined
@@ -127,9 +94,11 @@ export class Replicas {
 
   constructor(options: ReplicasOptions) {
     this.#options = options
-    this.#now = options.now ?? Date.now
     this.#times = options.times ?? DEFAULT_REPLICA_TIMES
-    const { store, self, log } = options
+    const { store, self, log, seal, now = Date.now } = options
+    this.#marks = new HopMarks({ self, seal, log, now })
+    const { believedMs } = this.#times
+    this.#peers = new Peers({ self, forwarder: this.#forwarder, marks: this.#marks, believedMs })
     this.#lease =
       store &&
       new Lease({
@@ -139,7 +108,7 @@ export class Replicas {
         log,
         facts: () => this.#facts?.(),
         onFenced: async () => this.#onFenced?.(),
-        mayTake: (home) => this.#reachesStore(home),
+        mayTake: (home) => this.#peers.reachesStore(home),
       })
   }
 
@@ -184,27 +153,14 @@ export class Replicas {
    */
   async checkUrl(): Promise<void> {
     const { self, log } = this.#options
-    let reason = await this.#unreachedSelf()
+    let reason = await this.#peers.unreachedSelf()
     for (let tries = 1; reason !== undefined && tries < MAX_URL_TRIES && !this.#isEnding; tries++) {
       await new Promise((resolve) => setTimeout(resolve, this.#times.renewMs).unref())
-      reason = await this.#unreachedSelf()
+      reason = await this.#peers.unreachedSelf()
     }
     if (reason === undefined || this.#isEnding) return
     const text = 'the URL of this replica does not lead to it: no other replica can pass requests on to it (replicas.url)'
     log.warn({ url: self.url, reason }, text)
-  }
-
-  /** Why a request to the URL of this replica does not reach it; `undefined`: it does. */
-  async #unreachedSelf(): Promise<string | undefined> {
-    const { self } = this.#options
-    const { header, isGenuine } = this.#hopTo(self)
-    try {
-      const answer = await this.#forwarder.ask(self.url + REPLICA_PATH, { [HOP]: header })
-      if (answer === undefined) return 'no answer within 2 s'
-      return isGenuine(answer.header) ? undefined : `another process answers there, with status ${answer.status}`
-    } catch (error) {
-      return asError(error).message
-    }
   }
 
   /** Lets other replicas take over the sessions of this one at once. */
@@ -226,13 +182,13 @@ export class Replicas {
    */
   receives(request: HttpRequest): boolean {
     if (request.header(HOP) === undefined) return false
-    const hop = this.#hopOf(request)
+    const hop = this.#marks.of(request)
     // Invalid: treated as any header of a host.
     if (hop === undefined) return false
     const isProbe = request.path === REPLICA_PATH
     // A probe is answered at any time: this replica has not ended. A late request is not served, since its sender would send it again.
-    const isTaken = hop.to === this.#options.self.instance && (isProbe || this.#isInTime(hop))
-    if (isTaken) request.addHeaders({ 'Trunkline-Hop': this.#answerMark(hop.nonce) })
+    const isTaken = hop.to === this.#options.self.instance && (isProbe || this.#marks.isInTime(hop))
+    if (isTaken) request.addHeaders({ 'Trunkline-Hop': this.#marks.answer(hop) })
     if (isProbe) this.#answerProbe(request)
     else if (!isTaken) request.reply(421, {})
     else this.#received.add(request)
@@ -292,7 +248,7 @@ export class Replicas {
 
   /** Forwards the request. After `unsent` and `refused` it was not served, and its replica may be located again. */
   async forward(request: HttpRequest, body: Buffer | undefined, to: Home): Promise<Forwarded> {
-    const { header, isGenuine } = this.#hopTo(to)
+    const { header, isGenuine } = this.#marks.to(to)
     this.#forwarded++
     let hop: Hop | undefined
     const onBegun = (breakOff: () => void): void => {
@@ -303,7 +259,7 @@ export class Replicas {
     const headers = { [HOP]: header, ...(this.#options.isLocal === true && { 'x-forwarded-for': request.client }) }
     const end = await this.#forwarder.send(request, body, { url: to.url, headers, isGenuine, onBegun })
     if (hop !== undefined) this.#hops.delete(hop)
-    if (end !== 'answered') this.#peers.delete(to.instance)
+    if (end !== 'answered') this.#peers.doubt(to)
     return end
   }
 
@@ -315,7 +271,7 @@ export class Replicas {
     }
     const homes = new Map([...this.#hops].map(({ to }) => [to.instance, to]))
     for (const home of homes.values()) {
-      const isAlive = (await this.#stateOf(home)) === 'alive'
+      const isAlive = (await this.#peers.stateOf(home)) === 'alive'
       for (const hop of this.#hops) {
         if (hop.to.instance !== home.instance) continue
         hop.failures = isAlive ? 0 : hop.failures + 1
@@ -365,7 +321,7 @@ export class Replicas {
     // It may be paused, or unreachable only from here: it is lost when its lease has ended.
     const endMs = performance.now() + this.#times.leaseMs + this.#times.lookMs
     for (;;) {
-      const state = await this.#stateOf(home)
+      const state = await this.#peers.stateOf(home)
       if (state === 'alive') return true
       if (this.#lease === undefined || (state === 'gone' && !takesOver)) return false
       if (await this.#lease.isLost(home, state === 'gone')) return false
@@ -392,7 +348,7 @@ export class Replicas {
     // claimed the session first, which may have ended before it set the fence.
     await store.set(fenceOf(from.instance), randomBytes(8).toString('base64url'), this.#sessionMs)
     // Checked again, since this process may have been paused in between.
-    if (!(await this.#lease.isLost(from, (await this.#stateOf(from)) === 'gone'))) {
+    if (!(await this.#lease.isLost(from, (await this.#peers.stateOf(from)) === 'gone'))) {
       // Given back instead of removed, since the other replica may have taken it over itself.
       if (winner.instance === self.instance) await store.claim(sessionKey(key), formatHome(from), this.#sessionMs, this.home)
       throw new ReplicaAway(from)
@@ -426,86 +382,11 @@ export class Replicas {
     return home
   }
 
-  #stateOf(home: Home): Promise<PeerState> {
-    const nowMs = performance.now()
-    const known = this.#peers.get(home.instance)
-    if (known !== undefined && known.untilMs > nowMs) return known.state
-    const state = this.#probe(home)
-    setBounded(this.#peers, home.instance, { state, untilMs: nowMs + this.#times.believedMs }, MAX_KNOWN)
-    // Only the state `alive` is cached; other replicas are probed again by the next request, one probe at a time.
-    void state.then((found) => {
-      if (found !== 'alive' && this.#peers.get(home.instance)?.state === state) this.#peers.delete(home.instance)
-    })
-    return state
-  }
-
-  async #probe(home: Home): Promise<PeerState> {
-    const { header, isGenuine } = this.#hopTo(home)
-    try {
-      const answer = await this.#forwarder.ask(home.url + REPLICA_PATH, { [HOP]: header })
-      if (answer === undefined) return 'unreachable'
-      // Without its mark another process at the same address has answered: the intended one has ended.
-      if (!isGenuine(answer.header)) return 'gone'
-      if (answer.status === UNLEASED) return 'unreachable'
-      return answer.status === 200 ? 'alive' : 'gone'
-    } catch (error) {
-      return asError(error).code === 'ECONNREFUSED' ? 'gone' : 'unreachable'
-    }
-  }
-
-  /** Whether another replica may reach the store. False only if it says so, or nothing listens at its address. */
-  async #reachesStore(home: Home): Promise<boolean> {
-    const url = `${home.url}${REPLICA_PATH}?${STORE_QUERY}`
-    try {
-      const answer = await this.#forwarder.ask(url, { [HOP]: this.#hopTo(home).header })
-      return answer === undefined || answer.header(STORE_HEADER) === 'yes'
-    } catch (error) {
-      return asError(error).code !== 'ECONNREFUSED'
-    }
-  }
-
   #answerProbe(request: HttpRequest): void {
     if (request.query === STORE_QUERY)
       request.reply(200, { 'Trunkline-Store': this.#lease?.reachesStore === true ? 'yes' : 'no' })
     else if (this.#isEnding) request.reply(410, {})
     else void this.mayServe().then((isServing) => request.reply(isServing ? 200 : UNLEASED, {}))
-  }
-
-  /** Returns the header `v1 <to> <from> <milliseconds> <nonce> <mark>`, and how to check the mark of the answer. */
-  #hopTo(to: Home): { header: string; isGenuine: (header: (name: string) => string | undefined) => boolean } {
-    const { seal, self } = this.#options
-    const nonce = randomBytes(9).toString('base64url')
-    const text = `v1 ${to.instance} ${self.instance} ${this.#now()} ${nonce}`
-    return {
-      header: `${text} ${seal.mark(REQUEST, text)}`,
-      isGenuine: (header) => seal.isMark(ANSWER, `${nonce} ${to.instance}`, header(HOP) ?? ''),
-    }
-  }
-
-  #answerMark(nonce: string): string {
-    const { seal, self } = this.#options
-    return seal.mark(ANSWER, `${nonce} ${self.instance}`)
-  }
-
-  #hopOf(request: HttpRequest): Mark | undefined {
-    const header = request.header(HOP) ?? ''
-    const cut = header.lastIndexOf(' ')
-    const [version, to, from, atMs, nonce] = header.slice(0, Math.max(0, cut)).split(' ')
-    if (version !== 'v1' || to === undefined || from === undefined || nonce === undefined) return undefined
-    if (!this.#options.seal.isMark(REQUEST, header.slice(0, cut), header.slice(cut + 1))) return undefined
-    return { to, from, atMs: Number(atMs), nonce }
-  }
-
-  /** Whether a mark is valid at this time. If not, it was repeated later, or the clocks differ: the log says so once for each replica. */
-  #isInTime({ from, atMs }: Mark): boolean {
-    const apartMs = atMs - this.#now()
-    if (Math.abs(apartMs) <= MARK_MS) return true
-    if (!this.#late.has(from)) {
-      const text = 'the clocks of two replicas differ by more than 5 min: requests between them are refused'
-      this.#options.log.warn({ replica: from, apartMs }, text)
-    }
-    setBounded(this.#late, from, true, MAX_KNOWN)
-    return false
   }
 }
 

@@ -7,7 +7,7 @@ import { numberedId } from '../wire/message/envelope.ts'
 import type { Envelope, Id } from '../wire/message/envelope.ts'
 import { Failure } from '../wire/message/failure.ts'
 import { IdTable } from '../wire/message/id-table.ts'
-import { errorMessage, errorObject, notificationMessage, PONG, resultMessage } from '../wire/message/message.ts'
+import { errorMessage, notificationMessage, PONG, refusalMessage, resultMessage } from '../wire/message/message.ts'
 import { PER_EXCHANGE } from '../wire/protocol/meta.ts'
 import type { Parts, Payload } from '../wire/message/payload.ts'
 import { ScanError } from '../wire/json/scan-error.ts'
@@ -237,7 +237,7 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   refuse(id: Id, code: number, message: string): void {
-    this.#send(errorMessage(id, errorObject(code, message)), true)
+    this.#send(refusalMessage(id, code, message), true)
   }
 
   respondError(id: Id, error: Parts): void {

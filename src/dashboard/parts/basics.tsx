@@ -1,5 +1,5 @@
 /** Small components that all screens share. */
-import type { ComponentChildren, JSX, RefObject } from 'preact'
+import type { ButtonHTMLAttributes, ComponentChildren, JSX, RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { formatMs, formatPercent } from '../model/format.ts'
 import { blockOf, lineOf } from '../model/text.ts'
@@ -82,6 +82,13 @@ export const Chip = ({
   </span>
 )
 
+export const Button = ({
+  tone,
+  ...attributes
+}: ButtonHTMLAttributes & { readonly tone?: 'accent' | 'trouble' | 'small' }): JSX.Element => (
+  <button type="button" class={tone === undefined ? 'button' : `button button-${tone}`} {...attributes} />
+)
+
 export const CopyButton = ({
   text,
   what,
@@ -91,9 +98,9 @@ export const CopyButton = ({
   readonly what: string
   readonly label?: string
 }): JSX.Element => (
-  <button type="button" class="button button-small" onClick={() => void copy(text, what)}>
+  <Button tone="small" onClick={() => void copy(text, what)}>
     {label}
-  </button>
+  </Button>
 )
 
 /** Placeholder of an empty screen: what it shows, and how to get content. */
@@ -110,9 +117,9 @@ export const Failed = ({ error, onRetry }: { readonly error: ApiError; readonly 
       <Line text={error.message} />
     </span>
     {onRetry !== undefined && (
-      <button type="button" class="button button-small" onClick={onRetry}>
+      <Button tone="small" onClick={onRetry}>
         Try again
-      </button>
+      </Button>
     )}
   </div>
 )
@@ -234,9 +241,9 @@ export const Dialog = ({
       <div class="dialog-body">
         <header>
           <h2>{title}</h2>
-          <button type="button" class="button button-small" onClick={onClose}>
+          <Button tone="small" onClick={onClose}>
             Close
-          </button>
+          </Button>
         </header>
         {children}
       </div>

@@ -9,7 +9,7 @@ import type { JsonLine } from '../../values/json-tree.ts'
 import { leftOutOf, lineOf } from '../model/text.ts'
 import { compareHops, foldLines, formatPath } from '../model/two-hops.ts'
 import type { HopLine } from '../model/two-hops.ts'
-import { Block, Chip, CopyButton } from './basics.tsx'
+import { Block, Button, Chip, CopyButton } from './basics.tsx'
 
 interface Side {
   readonly title: string
@@ -50,9 +50,9 @@ export const HopsView = ({ from, to, changes, hasRules = true }: HopsViewProps):
         <SideBySide lines={lines} from={from} to={to} />
       )}
       {lines !== undefined && (
-        <button type="button" class="button button-small" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
+        <Button tone="small" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
           {isRaw ? 'Side by side' : 'As sent'}
-        </button>
+        </Button>
       )}
     </div>
   )

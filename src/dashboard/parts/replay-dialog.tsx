@@ -7,7 +7,7 @@ import { ApiError, askText } from '../page/api.ts'
 import { useLoad } from '../page/load.ts'
 import { encoded, go, pathTo } from '../page/route.ts'
 import { ArgumentsEditor } from './arguments-editor.tsx'
-import { Banner, Dialog, Line } from './basics.tsx'
+import { Banner, Button, Dialog, Line } from './basics.tsx'
 import { ResultView } from './result-view.tsx'
 
 interface Tools {
@@ -64,18 +64,17 @@ export const ReplayDialog = ({
         {state.kind === 'confirm' && <Banner tone="notice" text={state.message} />}
         {state.kind === 'refused' && <Banner text={state.message} />}
         {state.kind === 'confirm' ? (
-          <button type="button" class="button button-trouble" onClick={() => void send(true)}>
+          <Button tone="trouble" onClick={() => void send(true)}>
             Call it again anyway
-          </button>
+          </Button>
         ) : (
-          <button
-            type="button"
-            class="button button-accent"
+          <Button
+            tone="accent"
             disabled={state.kind === 'busy' || (isEdit && isTool && args === undefined)}
             onClick={() => void send(false)}
           >
             {state.kind === 'busy' ? 'Waiting for the answer …' : 'Send'}
-          </button>
+          </Button>
         )}
       </div>
     </Dialog>

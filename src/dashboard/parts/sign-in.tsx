@@ -5,7 +5,7 @@ import { asError } from '../../values/as-error.ts'
 import { ask, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
 import { attempting, notify } from '../page/notices.ts'
-import { Command } from './basics.tsx'
+import { Button, Command } from './basics.tsx'
 
 interface Asked {
   readonly login: { readonly url: string; readonly code?: string } | undefined
@@ -40,9 +40,9 @@ export const SignIn = ({ server, onDone }: { readonly server: string; readonly o
       setAsked(login)
     })
   return asked === undefined ? (
-    <button type="button" class="button button-accent" onClick={() => void start()}>
+    <Button tone="accent" onClick={() => void start()}>
       Sign in
-    </button>
+    </Button>
   ) : (
     <span class="sign-in">
       <a class="button button-accent" href={safeUrl(asked.url)} target="_blank" rel="noopener noreferrer">

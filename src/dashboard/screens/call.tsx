@@ -13,7 +13,20 @@ import { callsVersion } from '../page/feed.ts'
 import { useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import { go, pathTo, route } from '../page/route.ts'
-import { Block, Chip, CopyButton, Empty, Facts, Failed, Heading, Line, Section, SplitBar, SplitLegend } from '../parts/basics.tsx'
+import {
+  Block,
+  Button,
+  Chip,
+  CopyButton,
+  Empty,
+  Facts,
+  Failed,
+  Heading,
+  Line,
+  Section,
+  SplitBar,
+  SplitLegend,
+} from '../parts/basics.tsx'
 import { HopsView } from '../parts/hops-view.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { Outcome } from '../parts/outcome.tsx'
@@ -52,24 +65,12 @@ export const Call = (): JSX.Element => {
         </a>
         <span class="muted">call {id}</span>
         <span class="spacer" />
-        <button
-          type="button"
-          class="button"
-          disabled={others.newer === undefined}
-          onClick={() => to(others.newer)}
-          aria-label="Newer call"
-        >
+        <Button disabled={others.newer === undefined} onClick={() => to(others.newer)} aria-label="Newer call">
           <Icon name="back" />
-        </button>
-        <button
-          type="button"
-          class="button"
-          disabled={others.older === undefined}
-          onClick={() => to(others.older)}
-          aria-label="Older call"
-        >
+        </Button>
+        <Button disabled={others.older === undefined} onClick={() => to(others.older)} aria-label="Older call">
           <Icon name="next" />
-        </button>
+        </Button>
       </nav>
       {detail !== undefined ? (
         <Detail detail={detail} />
@@ -147,18 +148,12 @@ const Detail = ({ detail }: { readonly detail: CallDetail }): JSX.Element => {
           </>
         }
       >
-        <button type="button" class="button" disabled={!canReplay} title={why || 'r'} onClick={() => replay('again')}>
+        <Button disabled={!canReplay} title={why || 'r'} onClick={() => replay('again')}>
           Replay
-        </button>
-        <button
-          type="button"
-          class="button button-accent"
-          disabled={!canReplay}
-          title={why || 'e'}
-          onClick={() => replay('edit')}
-        >
+        </Button>
+        <Button tone="accent" disabled={!canReplay} title={why || 'e'} onClick={() => replay('edit')}>
           Edit and replay
-        </button>
+        </Button>
       </Heading>
       {why !== '' && REPLAYABLE.has(method) && <p class="muted note">Replay: {why}.</p>}
       <Verdict detail={detail} />

@@ -16,7 +16,7 @@ import type { Key } from '../page/keys.ts'
 import { STORED_STATS, useLoad, useTools } from '../page/load.ts'
 import { clearMarks, marks, setMarks } from '../page/marks.ts'
 import { go, pathTo, route, selectBy, selectedNow, setQuery } from '../page/route.ts'
-import { Chip, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
+import { Button, Chip, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
 import { MarkedTools } from './marked-tools.tsx'
@@ -346,9 +346,7 @@ const NoTools = ({ isLoading, isFiltered }: { readonly isLoading: boolean; reado
     <p class="muted pad">Loading …</p>
   ) : isFiltered ? (
     <Empty title="No tool matches">
-      <button type="button" class="button" onClick={() => setQuery({ q: '' })}>
-        Show all tools
-      </button>
+      <Button onClick={() => setQuery({ q: '' })}>Show all tools</Button>
     </Empty>
   ) : (
     <Empty title="No server offers a tool yet">

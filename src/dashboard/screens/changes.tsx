@@ -15,7 +15,7 @@ import { useLoad } from '../page/load.ts'
 import type { Loaded } from '../page/load.ts'
 import { attempting, notify } from '../page/notices.ts'
 import { pathTo } from '../page/route.ts'
-import { Chip, Command, Dialog, Failed, Heading, Line, Section } from '../parts/basics.tsx'
+import { Button, Chip, Command, Dialog, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { Definitions } from '../parts/definitions.tsx'
 
 export const Changes = (): JSX.Element => {
@@ -64,15 +64,14 @@ const Pending = (): JSX.Element => {
       tools={
         !isSame &&
         plan !== undefined && (
-          <button
-            type="button"
-            class="button button-accent"
+          <Button
+            tone="accent"
             disabled={!mayWrite}
             title={mayWrite ? undefined : 'ui.write is off'}
             onClick={() => setAsking(true)}
           >
             Reload …
-          </button>
+          </Button>
         )
       }
     >
@@ -89,9 +88,9 @@ const Pending = (): JSX.Element => {
         <Dialog title="Reload the configuration?" onClose={() => setAsking(false)}>
           <PlanRows plan={plan} />
           <div class="dialog-actions">
-            <button type="button" class="button button-accent" onClick={() => void apply()}>
+            <Button tone="accent" onClick={() => void apply()}>
               Reload
-            </button>
+            </Button>
           </div>
         </Dialog>
       )}
@@ -222,9 +221,9 @@ const Approvals = (): JSX.Element => {
               <span class="muted">{change.server}</span>
               <span class="spacer" />
               {mayWrite ? (
-                <button type="button" class="button button-small" onClick={() => void approve(change)}>
+                <Button tone="small" onClick={() => void approve(change)}>
                   {change.kind === 'tools' ? 'Approve' : `Approve all of ${change.server}`}
-                </button>
+                </Button>
               ) : (
                 <span class="muted">ui.write is off</span>
               )}

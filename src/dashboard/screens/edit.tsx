@@ -11,7 +11,7 @@ import { lineOf } from '../model/text.ts'
 import { ApiError, ask, session } from '../page/api.ts'
 import { useLoad } from '../page/load.ts'
 import { notify } from '../page/notices.ts'
-import { Banner, Dialog, Line, Section, TextField } from '../parts/basics.tsx'
+import { Banner, Button, Dialog, Line, Section, TextField } from '../parts/basics.tsx'
 import { PlanRows, Problems } from './changes.tsx'
 
 const send = (changes: readonly ConfigurationChange[], revision?: string): Promise<EditEnd> =>
@@ -81,13 +81,13 @@ export const EditDialog = ({
       )}
       <div class="dialog-actions">
         {end?.kind === 'planned' ? (
-          <button type="button" class="button button-accent" disabled={isBusy} onClick={() => void take(end.revision)}>
+          <Button tone="accent" disabled={isBusy} onClick={() => void take(end.revision)}>
             {isBusy ? 'Writing …' : 'Write and reload'}
-          </button>
+          </Button>
         ) : (
-          <button type="button" class="button" disabled={isBusy} onClick={() => void take()}>
+          <Button disabled={isBusy} onClick={() => void take()}>
             {isBusy ? 'Planning …' : 'Plan again'}
-          </button>
+          </Button>
         )}
       </div>
     </Dialog>
@@ -128,14 +128,7 @@ export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonl
   const held = why.data?.kind === 'known' ? (why.data.all.find((one) => one.exposed === name)?.toolsets ?? []) : []
   const isSame = newName === '' && words === listed
   return (
-    <Section
-      title="In the configuration"
-      tools={
-        <button type="button" class="button" onClick={() => edit({ hidden: true })}>
-          Switch off …
-        </button>
-      }
-    >
+    <Section title="In the configuration" tools={<Button onClick={() => edit({ hidden: true })}>Switch off …</Button>}>
       <div class="fields">
         <TextField label="New name after the prefix" value={newName} spellcheck={false} onEnter={setName} />
         {words.length > MOST_EDITED ? (
@@ -164,9 +157,8 @@ export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonl
         ))}
       </div>
       <div class="dialog-actions">
-        <button
-          type="button"
-          class="button button-accent"
+        <Button
+          tone="accent"
           disabled={isSame}
           onClick={() =>
             edit({
@@ -176,7 +168,7 @@ export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonl
           }
         >
           Show the plan …
-        </button>
+        </Button>
       </div>
       {change !== undefined && (
         <EditDialog
@@ -217,9 +209,7 @@ export const ShowAgain = ({
   if (hidden === undefined || session.value?.write !== true) return null
   return (
     <>
-      <button type="button" class="button" onClick={() => setOpen(true)}>
-        Switch on …
-      </button>
+      <Button onClick={() => setOpen(true)}>Switch on …</Button>
       {isOpen && (
         <EditDialog
           changes={[{ kind: 'tool', server: hidden.server, tool: hidden.original, hidden: false }]}

@@ -8,7 +8,7 @@ import { formatCount, plural } from '../model/format.ts'
 import { useLoad } from '../page/load.ts'
 import { clearMarks } from '../page/marks.ts'
 import { go } from '../page/route.ts'
-import { Chip, Dialog, TextField } from '../parts/basics.tsx'
+import { Button, Chip, Dialog, TextField } from '../parts/basics.tsx'
 import { EditDialog } from './edit.tsx'
 
 /** One tool, listed to hosts or hidden from them. */
@@ -45,15 +45,9 @@ export const MarkedTools = ({
         <span class="muted num"> · about {formatCount(tools.reduce((sum, { tokens }) => sum + tokens, 0))} tokens</span>
       </p>
       <div class="marked-actions">
-        {on.length > 0 && (
-          <button type="button" class="button" onClick={() => plan(on.map((tool) => hideOf(tool, true)))}>
-            Switch off …
-          </button>
-        )}
+        {on.length > 0 && <Button onClick={() => plan(on.map((tool) => hideOf(tool, true)))}>Switch off …</Button>}
         {off.length > 0 && (
-          <button
-            type="button"
-            class="button"
+          <Button
             disabled={own.length === 0}
             title={own.length === 0 ? `hidden by ${off[0]?.off?.path ?? ''}` : undefined}
             onClick={() =>
@@ -64,19 +58,11 @@ export const MarkedTools = ({
             }
           >
             Switch on …
-          </button>
+          </Button>
         )}
-        {on.length > 0 && (
-          <button type="button" class="button" onClick={() => setAsked('toolset')}>
-            Toolset …
-          </button>
-        )}
-        <button type="button" class="button" onClick={() => setAsked('tag')}>
-          Tag …
-        </button>
-        <button type="button" class="button" onClick={clearMarks}>
-          Clear
-        </button>
+        {on.length > 0 && <Button onClick={() => setAsked('toolset')}>Toolset …</Button>}
+        <Button onClick={() => setAsked('tag')}>Tag …</Button>
+        <Button onClick={clearMarks}>Clear</Button>
       </div>
       {asked === 'toolset' && <ToolsetDialog tools={on} onPlan={plan} onClose={() => setAsked(undefined)} />}
       {asked === 'tag' && <TagDialog tools={tools} onPlan={plan} onClose={() => setAsked(undefined)} />}
@@ -128,26 +114,25 @@ const ToolsetDialog = ({ tools, onPlan, onClose }: AskProps): JSX.Element => {
             </span>
             {isOver && <Chip tone="notice">over its budget</Chip>}
             <span class="spacer" />
-            <button type="button" class="button button-small" onClick={() => members(name, true)}>
+            <Button tone="small" onClick={() => members(name, true)}>
               Put into {name} …
-            </button>
-            <button type="button" class="button button-small" onClick={() => members(name, false)}>
+            </Button>
+            <Button tone="small" onClick={() => members(name, false)}>
               Remove from {name} …
-            </button>
+            </Button>
           </li>
         ))}
       </ul>
       <div class="dialog-actions">
-        <button
-          type="button"
-          class="button button-accent"
+        <Button
+          tone="accent"
           onClick={() => {
             onClose()
             go('/toolsets?new=1')
           }}
         >
           New toolset …
-        </button>
+        </Button>
       </div>
     </Dialog>
   )
@@ -169,12 +154,12 @@ const TagDialog = ({ tools, onPlan, onClose }: AskProps): JSX.Element => {
       </p>
       <TextField label="Tag" value={tag} spellcheck={false} autocomplete="off" onEnter={setTag} />
       <div class="dialog-actions">
-        <button type="button" class="button" disabled={tag.trim() === ''} onClick={() => tagAll(false)}>
+        <Button disabled={tag.trim() === ''} onClick={() => tagAll(false)}>
           Remove …
-        </button>
-        <button type="button" class="button button-accent" disabled={tag.trim() === ''} onClick={() => tagAll(true)}>
+        </Button>
+        <Button tone="accent" disabled={tag.trim() === ''} onClick={() => tagAll(true)}>
           Tag …
-        </button>
+        </Button>
       </div>
     </Dialog>
   )

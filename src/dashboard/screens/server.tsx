@@ -11,7 +11,7 @@ import { useKeys } from '../page/keys.ts'
 import { useLoad, useTools } from '../page/load.ts'
 import { attempting, notify } from '../page/notices.ts'
 import { go, pathTo, route } from '../page/route.ts'
-import { Chip, Dialog, Empty, Facts, Failed, Heading, Line, Section } from '../parts/basics.tsx'
+import { Button, Chip, Dialog, Empty, Facts, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { HealthSign } from '../parts/health-state.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { SignIn } from '../parts/sign-in.tsx'
@@ -77,15 +77,9 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
         <a class="button" href={pathTo('traffic', '', { q: `server:${key}` })}>
           Calls
         </a>
-        <button
-          type="button"
-          class="button"
-          disabled={!mayWrite}
-          title={mayWrite ? 'x' : 'ui.write is off'}
-          onClick={() => setAsking(true)}
-        >
+        <Button disabled={!mayWrite} title={mayWrite ? 'x' : 'ui.write is off'} onClick={() => setAsking(true)}>
           Restart
-        </button>
+        </Button>
       </Heading>
       {(reason !== undefined || needsSignIn) && (
         <div class={isResting ? 'muted' : 'banner banner-notice'}>
@@ -136,9 +130,9 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
             Its processes and connections are closed and opened again.
           </p>
           <div class="dialog-actions">
-            <button type="button" class="button button-accent" onClick={() => void restart()}>
+            <Button tone="accent" onClick={() => void restart()}>
               Restart
-            </button>
+            </Button>
           </div>
         </Dialog>
       )}

@@ -14,7 +14,20 @@ import { useKeys } from '../page/keys.ts'
 import { STORED_STATS, useLoad, useTools } from '../page/load.ts'
 import { go, pathTo, route } from '../page/route.ts'
 import { ArgumentsEditor } from '../parts/arguments-editor.tsx'
-import { Banner, Block, Chip, Command, CopyButton, Dialog, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
+import {
+  Banner,
+  Block,
+  Button,
+  Chip,
+  Command,
+  CopyButton,
+  Dialog,
+  Empty,
+  Failed,
+  Heading,
+  Line,
+  Section,
+} from '../parts/basics.tsx'
 import { Definitions } from '../parts/definitions.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { ResultView } from '../parts/result-view.tsx'
@@ -133,14 +146,13 @@ const TryIt = ({ tool }: { readonly tool: ToolRow }): JSX.Element => {
         <ArgumentsEditor key={name} schema={definition.inputSchema} initial="{}" onChange={setArgs} />
         <div class="try-end">
           {mayWrite ? (
-            <button
-              type="button"
-              class="button button-accent"
+            <Button
+              tone="accent"
               disabled={isBusy || args === undefined}
               onClick={() => (isRead ? void call() : setAsking(true))}
             >
               {isBusy ? 'Waiting for the answer …' : 'Call'}
-            </button>
+            </Button>
           ) : (
             <>
               <p class="muted">ui.write is off: the dashboard cannot call tools. In a terminal:</p>
@@ -161,9 +173,9 @@ const TryIt = ({ tool }: { readonly tool: ToolRow }): JSX.Element => {
             <Line text={name} /> is not marked as read-only. It is called as principal local.
           </p>
           <div class="dialog-actions">
-            <button type="button" class="button button-trouble" onClick={() => void call()}>
+            <Button tone="trouble" onClick={() => void call()}>
               Call the tool
-            </button>
+            </Button>
           </div>
         </Dialog>
       )}

@@ -12,7 +12,7 @@ import { useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import { clearMarks, marks } from '../page/marks.ts'
 import { useDebouncedQuery } from '../page/debounced-query.ts'
-import { Chip, Line, Section, TextField } from '../parts/basics.tsx'
+import { Button, Chip, Line, Section, TextField } from '../parts/basics.tsx'
 import { Budget } from '../parts/budget.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
 import { EditDialog } from './edit.tsx'
@@ -143,14 +143,13 @@ export const ToolsetEditor = ({
                     </span>
                     {!isNew && fresh.includes(one) && <Chip tone="accent">new</Chip>}
                     <span class="muted num">{formatCount(known.get(one)?.tokens ?? 0)}</span>
-                    <button
-                      type="button"
-                      class="button button-small"
+                    <Button
+                      tone="small"
                       aria-label={isOut ? `Keep ${one}` : `Remove ${one}`}
                       onClick={() => (isOut ? setRemoved((was) => was.filter((other) => other !== one)) : take(one))}
                     >
                       {isOut ? 'Keep' : 'Remove'}
-                    </button>
+                    </Button>
                   </li>
                 )
               })}
@@ -160,17 +159,10 @@ export const ToolsetEditor = ({
         </div>
       </div>
       <div class="dialog-actions">
-        <button type="button" class="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button
-          type="button"
-          class="button button-accent"
-          disabled={isNew ? isBad : fresh.length + removed.length === 0}
-          onClick={plan}
-        >
+        <Button onClick={onClose}>Cancel</Button>
+        <Button tone="accent" disabled={isNew ? isBad : fresh.length + removed.length === 0} onClick={plan}>
           Show the plan …
-        </button>
+        </Button>
       </div>
       {changes !== undefined && (
         <EditDialog
@@ -218,15 +210,14 @@ const AddByWords = ({
               <Line text={name} most={100} />
             </span>
             <span class="muted num">+{formatCount(known.get(name)?.tokens ?? 0)}</span>
-            <button
-              type="button"
-              class="button button-small"
+            <Button
+              tone="small"
               disabled={isIn(name)}
               aria-label={isIn(name) ? `Added: ${name}` : `Add ${name}`}
               onClick={() => onAdd(name)}
             >
               {isIn(name) ? 'Added' : 'Add'}
-            </button>
+            </Button>
           </li>
         ))}
       </ul>

@@ -11,7 +11,7 @@ import { ROW_KEYS, useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import { pathTo, route, setQuery } from '../page/route.ts'
 import { useDebouncedQuery } from '../page/debounced-query.ts'
-import { Block, Chip, Command, CopyButton, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
+import { Block, Button, Chip, Command, CopyButton, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { Budget } from '../parts/budget.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
 import { safeUrl } from '../parts/sign-in.tsx'
@@ -36,9 +36,9 @@ export const Toolsets = (): JSX.Element => {
           </span>
         )}
         {mayWrite && (
-          <button type="button" class="button" disabled={isNew} onClick={() => setQuery({ new: '1', edit: '', q: '' })}>
+          <Button disabled={isNew} onClick={() => setQuery({ new: '1', edit: '', q: '' })}>
             New toolset …
-          </button>
+          </Button>
         )}
       </Heading>
       {error !== undefined && <Failed error={error} onRetry={reload} />}

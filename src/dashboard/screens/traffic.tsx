@@ -10,7 +10,7 @@ import { commandOf } from '../page/command.ts'
 import { calls, callsVersion, feedProblem, feedState, loadOlder, loadPage } from '../page/feed.ts'
 import { useKeys } from '../page/keys.ts'
 import { go, pathTo, route, selectBy, selectedNow, setQuery } from '../page/route.ts'
-import { Command, Empty, Heading, Line, SplitBar } from '../parts/basics.tsx'
+import { Button, Command, Empty, Heading, Line, SplitBar } from '../parts/basics.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
 import { isTrouble, Outcome } from '../parts/outcome.tsx'
@@ -85,10 +85,10 @@ export const Traffic = (): JSX.Element => {
     <div class="screen screen-full">
       <Heading title="Traffic">
         <FeedState />
-        <button type="button" class="button" aria-pressed={isPaused} onClick={togglePause}>
+        <Button aria-pressed={isPaused} onClick={togglePause}>
           <Icon name={isPaused ? 'play' : 'pause'} />{' '}
           {isPaused ? (waiting > 0 ? `Continue (${formatCount(waiting)} new)` : 'Continue') : 'Pause'}
-        </button>
+        </Button>
       </Heading>
       <div class="filter-bar">
         <SearchBox
@@ -129,9 +129,9 @@ export const Traffic = (): JSX.Element => {
               <Outcome row={row} />
               <SplitBar ms={row.ms} />
               <span class="num">{formatMs(row.ms.total)}</span>
-              <button type="button" class="button button-small" onClick={() => togglePin(String(row.id))}>
+              <Button tone="small" onClick={() => togglePin(String(row.id))}>
                 Unpin
-              </button>
+              </Button>
             </div>
           ))}
         </div>
@@ -267,8 +267,6 @@ const NoCalls = ({ filter }: { readonly filter: string }): JSX.Element =>
       <p class="muted">
         Terms are separated by spaces. A call must match all of them. trunkline&nbsp;tail uses the same language.
       </p>
-      <button type="button" class="button" onClick={() => setQuery({ q: '' })}>
-        Show all calls
-      </button>
+      <Button onClick={() => setQuery({ q: '' })}>Show all calls</Button>
     </Empty>
   )

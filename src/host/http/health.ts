@@ -42,10 +42,6 @@ export class Readiness {
     this.#clock = clock
   }
 
-  get isReady(): boolean {
-    return this.#isReady
-  }
-
   /** Counts a probe. Returns whether the gateway is ready. */
   probe(): boolean {
     const nowMs = this.#clock()

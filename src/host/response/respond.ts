@@ -1,4 +1,4 @@
-/** The one place where any error becomes a wire error (BRIDGING 7). */
+/** The one place where the failure of a request becomes a wire error (BRIDGING 7). Other messages are refused where they are read. */
 import { Refusal, ServerError } from '../../rpc/call.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import type { LimitCounts } from '../../rpc/limit-counts.ts'

@@ -9,7 +9,7 @@ import { EnvelopeError, idKey, readHostMessage } from '../../wire/message/envelo
 import { Cancellation } from '../../rpc/cancellation.ts'
 import type { Cancel } from '../../rpc/cancellation.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
-import { errorMessage, errorObject, notificationMessage, PONG, resultMessage } from '../../wire/message/message.ts'
+import { notificationMessage, PONG, refusalMessage, resultMessage } from '../../wire/message/message.ts'
 import type { MessageEnds } from '../../wire/message/message-ends.ts'
 import { META, PER_EXCHANGE } from '../../wire/protocol/meta.ts'
 import type { Parts } from '../../wire/message/payload.ts'
@@ -96,7 +96,7 @@ export class StdioListener {
     const text = `the message exceeds listen.limits.max_body (${maxBodyBytes} bytes)`
     this.#session?.refusedPart(ends, text)
     this.#note(new Error(text))
-    this.#pipe.write(errorMessage(ends.id, errorObject(-32600, text)))
+    this.#pipe.write(refusalMessage(ends.id, -32600, text))
   }
 
   /** Announces the end of the gateway to a relay. Resolves when the relay sends no further request; at once for a host. */
@@ -121,7 +121,7 @@ export class StdioListener {
       if (error.limit !== undefined) this.#context.limits.hit(error.limit)
       this.#session?.refused(error)
       this.#note(error)
-      return this.#pipe.write(errorMessage(error.id, errorObject(error.code, error.message)))
+      return this.#pipe.write(refusalMessage(error.id, error.code, error.message))
     }
     const serve = (): void => (message.kind === 'request' ? this.#request(message) : this.#notification(message))
     withinMessage(this.#context, message, serve, (parts) => this.#pipe.write(parts))
@@ -230,7 +230,7 @@ export class StdioListener {
 
   #refuse(message: Envelope, id: Id, code: number, text: string): void {
     this.#note(new Error(text), message.method)
-    this.#pipe.write(errorMessage(id, errorObject(code, text)))
+    this.#pipe.write(refusalMessage(id, code, text))
   }
 
   #note(error: Error, method?: string): void {

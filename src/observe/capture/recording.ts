@@ -111,9 +111,6 @@ export class Recording implements CallRecord, CallFacts {
     this.atMs = environment.wallMs()
   }
 
-  get isOver(): boolean {
-    return this.#isOver
-  }
   get end(): CallEnd | undefined {
     return this.#isOver ? this.#end : undefined
   }

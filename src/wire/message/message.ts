@@ -39,6 +39,10 @@ export const errorObject = (code: number, message: string, data?: unknown): Part
   Buffer.from(JSON.stringify(data === undefined ? { code, message } : { code, message, data })),
 ]
 
+/** The answer to a message that is refused before it is served. */
+export const refusalMessage = (id: Id | undefined, code: number, message: string): Parts =>
+  errorMessage(id, errorObject(code, message))
+
 /** Joins a text and two constants in one buffer. A template string would be copied twice. */
 const around = (before: Buffer, text: string, after: Buffer): Buffer => {
   const bytes = Buffer.allocUnsafe(before.length + Buffer.byteLength(text) + after.length)

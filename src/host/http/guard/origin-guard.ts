@@ -6,7 +6,7 @@
  */
 import { Throttle } from '../../../time/throttle.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
-import { errorMessage, errorObject } from '../../../wire/message/message.ts'
+import { refusalMessage } from '../../../wire/message/message.ts'
 import { JSON_TYPE } from '../../response/exchange.ts'
 import { reportRefused } from '../../denials.ts'
 import type { ListenerContext } from '../../listener-context.ts'
@@ -39,7 +39,7 @@ export class OriginGuard {
     if (refused === undefined) return false
     this.#log(refused, request.path)
     reportRefused(this.#context, request, 'origin', 403, { detail: refused.text })
-    request.reply(403, JSON_TYPE, errorMessage(undefined, errorObject(-32600, refused.text)))
+    request.reply(403, JSON_TYPE, refusalMessage(undefined, -32600, refused.text))
     return true
   }
 

@@ -5,7 +5,7 @@
 import { isModern } from '../../../era/host/modern-host.ts'
 import { EnvelopeError, readHostMessage, splitBatch } from '../../../wire/message/envelope.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
-import { errorMessage, errorObject } from '../../../wire/message/message.ts'
+import { refusalMessage } from '../../../wire/message/message.ts'
 import type { Parts } from '../../../wire/message/payload.ts'
 import { withinMessage } from '../../boundary.ts'
 import { reportDeniedMessage } from '../../denials.ts'
@@ -120,7 +120,7 @@ class Answers {
   }
 
   refuse({ id, code, message }: EnvelopeError): void {
-    this.#add(errorMessage(id, errorObject(code, message)))
+    this.#add(refusalMessage(id, code, message))
   }
 
   /** `undefined`: the element gets no answer. */

@@ -5,7 +5,7 @@ import { EnvelopeError } from '../../../wire/message/envelope.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { readEnds } from '../../../wire/message/message-ends.ts'
-import { errorMessage, errorObject } from '../../../wire/message/message.ts'
+import { refusalMessage } from '../../../wire/message/message.ts'
 import { reached } from '../../limits/admission.ts'
 import { reportDenied, reportRefused } from '../../denials.ts'
 import { JSON_TYPE } from '../../response/exchange.ts'
@@ -46,7 +46,7 @@ export const refuseEncoded = (context: Pick<ListenerContext, 'denied'>, request:
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return false
   const text = 'a body with Content-Encoding is not taken: send it as it is'
   reportRefused(context, request, 'invalid', 415, { detail: text })
-  request.reply(415, { ...JSON_TYPE, 'Accept-Encoding': 'identity' }, errorMessage(undefined, errorObject(-32600, text)))
+  request.reply(415, { ...JSON_TYPE, 'Accept-Encoding': 'identity' }, refusalMessage(undefined, -32600, text))
   return true
 }
 
@@ -106,7 +106,7 @@ export const refuseMessage = (
   if (!(error instanceof EnvelopeError)) throw error
   if (error.limit !== undefined) context.limits.hit(error.limit)
   reportDenied(context, routed, 400, error.message, undefined)
-  routed.request.reply(400, JSON_TYPE, errorMessage(error.id, errorObject(error.code, error.message)))
+  routed.request.reply(400, JSON_TYPE, refusalMessage(error.id, error.code, error.message))
 }
 
 /** Answers with the JSON-RPC error of an invalid request, and reports the denial. */
@@ -119,7 +119,7 @@ export const refuse = (
 ): void => {
   const id = message?.kind === 'request' ? message.id : undefined
   reportDenied(context, routed, status, text, message)
-  routed.request.reply(status, JSON_TYPE, errorMessage(id, errorObject(-32600, text)))
+  routed.request.reply(status, JSON_TYPE, refusalMessage(id, -32600, text))
 }
 
 /** Answers without a body, and reports the denial. */

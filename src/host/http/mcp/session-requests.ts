@@ -9,7 +9,7 @@ import { isBatch } from '../../../wire/message/envelope.ts'
 import type { Envelope, EnvelopeError } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { IdTable } from '../../../wire/message/id-table.ts'
-import { errorMessage, errorObject, resultMessage } from '../../../wire/message/message.ts'
+import { refusalMessage, resultMessage } from '../../../wire/message/message.ts'
 import { isLegacyRevision, isRevision, isWithin, latestLegacyWithin } from '../../../wire/protocol/revisions.ts'
 import { needsAnswer, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
@@ -40,7 +40,7 @@ const GONE = 'Session not found: it has ended (listen.limits.session_idle, sessi
  * The body of the official SDKs of TypeScript: the code and no id. Hosts look for it before they initialize again, since a 404 may also come
  * from a proxy. An error with an id would count as the response of the server.
  */
-const GONE_BODY = errorMessage(undefined, errorObject(-32001, GONE))
+const GONE_BODY = refusalMessage(undefined, -32001, GONE)
 const EVENT_LIMITS = 'listen.limits.events, event_bytes, session_event_bytes, event_age, event_log'
 
 /** Standalone streams of a session that its host can resume. */

@@ -10,7 +10,7 @@ import type { EventStream } from '../../../transport/http1/server/request/event-
 import { EnvelopeError, readHostMessage } from '../../../wire/message/envelope.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
-import { errorMessage, errorObject, resultMessage } from '../../../wire/message/message.ts'
+import { refusalMessage, resultMessage } from '../../../wire/message/message.ts'
 import { isLegacyRevision, isWithin, latestLegacyWithin, OLDEST_LEGACY } from '../../../wire/protocol/revisions.ts'
 import { reached } from '../../limits/admission.ts'
 import { readBatch, serveBatch } from './batch.ts'
@@ -269,7 +269,7 @@ export class SseListener {
     if (message.kind !== 'request') return session === undefined ? undefined : receiveLegacy(message, session, this.#context)
     const refuse = (text: string): void => {
       reportDenied(this.#context, connected.routed, 200, text, message)
-      events.answer(errorMessage(message.id, errorObject(-32600, text)))
+      events.answer(refusalMessage(message.id, -32600, text))
     }
     const isFirst = session === undefined || connected.isResumed
     if (isFirst && message.method === 'initialize') this.#initialize(message, connected)
