@@ -8,7 +8,7 @@ import type { PolicyOptions, PolicyRule } from '../../../src/policy/options.ts'
 import { startAuthorizationServer } from '../../support/authorization-server.ts'
 import { oauthOf } from '../../support/credentials.ts'
 import { everyFakeKind, fake } from '../../support/fake-downstream.ts'
-import { everyTransport, legacyHttp, legacyPipe, legacySse, modernHttp } from '../../support/fake-host.ts'
+import { everyTransport, legacyHttp, legacyPipe, legacySse, modernHttp, modernPipe } from '../../support/fake-host.ts'
 import type { Host } from '../../support/fake-host.ts'
 import { connectHttp } from '../../support/fakes/http-hosts.ts'
 import { request } from '../../support/fakes/messages.ts'
@@ -452,6 +452,30 @@ test('B128 a reload of the policy is announced to hosts whose lists it changes, 
     expect(heard.entries.filter(({ method }) => method === 'notifications/prompts/list_changed')).toEqual([])
   expect(other.heard.entries.filter(({ method }) => method === 'notifications/tools/list_changed')).toHaveLength(1)
 })
+
+test.each([legacyPipe, modernPipe])(
+  'instructions of a server of which the rules hide everything are not shown, over $name',
+  async ({ connect }) => {
+    const offering = (instructions: string) =>
+      fake.of({ tools: ['pay'], prompts: ['greet'], resources: ['file:///r'], instructions })
+    await using gateway = await startGateway({
+      servers: { a: offering('Use a.'), b: offering('Use b.'), c: offering('Use c.') },
+      policy: policyOf([
+        { when: 'call.server == "a"', decision: 'deny', reason: 'no' },
+        { when: 'call.server == "c"', decision: 'allow' },
+        { when: 'call.method == "prompts/get" && caller.principal == "ana"', decision: 'allow' },
+      ]),
+    })
+    const told = async (principal: string, server?: string): Promise<unknown> => {
+      await using host = await connect(gateway, { ...(server !== undefined && { server }), identity: identityOf(principal) })
+      return String(host.welcome['instructions']).match(/Use \w/g)
+    }
+    expect(await told('ana')).toEqual(['Use b', 'Use c'])
+    expect(await told('bob')).toEqual(['Use c'])
+    expect(await told('ana', 'a')).toBeNull()
+    expect(await told('ana', 'b')).toEqual(['Use b'])
+  },
+)
 
 test.each([legacyHttp, legacyPipe, modernHttp])(
   'B128 a change of rows that the policy hides is announced only to hosts that see them, over $name',
