@@ -147,6 +147,45 @@ test.each([
   expect(gateway.fake('a').all('tools/call')).toEqual([])
 })
 
+describe('a value that a server may convert to the one of a rule', () => {
+  const when = [
+    'call.arguments.?force.orValue(false) == true',
+    'call.arguments.?n.orValue(0) in [1, 2]',
+    'call.arguments.?opts.?force.orValue(false)',
+    '2.0 == call.arguments.?opts.?n.orValue(0.0)',
+    'call.arguments.?kind.orValue("") == "drop"',
+    'call.arguments.?mode.orValue("") == "fast" || call.arguments.?mode.orValue(0) == 3',
+  ].join(' || ')
+  const called = async (args: string) => {
+    await using gateway = await start([{ when, decision: 'deny', reason: 'never' }, ALLOW])
+    await using host = await legacyPipe.connect(gateway)
+    const text = `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"a__pay","arguments":${args}}}`
+    const { result } = await host.sendRaw(text, 9).response
+    return { result, isCalled: gateway.fake('a').all('tools/call').length > 0 }
+  }
+
+  test.each([
+    ['{"force":"true"}', 'the argument "force" is a text, and rules compare it with true or false'],
+    ['{"force":1}', 'the argument "force" is a number, and rules compare it with true or false'],
+    ['{"n":"1"}', 'the argument "n" is a text, and rules compare it with numbers'],
+    ['{"n":true}', 'the argument "n" is true or false, and rules compare it with numbers'],
+    ['{"opts":"{\\"force\\":true}"}', 'the argument "opts" is a text, and rules read its members'],
+    ['{"opts":{"n":"2"}}', 'the argument "opts.n" is a text, and rules compare it with numbers'],
+    ['{"mode":true}', 'the argument "mode" is true or false, and rules compare it with texts or numbers'],
+  ])('T-20 denies the call: %s', async (args, told) => {
+    expect(await called(args)).toEqual({ result: deniedBy(told), isCalled: false })
+  })
+
+  test.each([
+    '{}',
+    '{"force":false,"n":3,"opts":{"force":false,"n":1},"mode":"slow"}',
+    '{"force":null,"opts":null,"mode":4,"x":"1","kind":5}',
+    '{"opts":[]}',
+  ])('a value of the same type is compared, and one that is missing or null is another: %s', async (args) => {
+    expect(await called(args)).toMatchObject({ isCalled: true })
+  })
+})
+
 describe('no path leads past a rule', () => {
   const RULES = [{ when: 'call.original == "drop" && call.server == "a"', decision: 'deny', reason: 'never' }, ALLOW] as const
 
