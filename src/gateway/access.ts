@@ -4,6 +4,7 @@
  */
 import { believed, type HintName } from '../catalog/hints.ts'
 import type { CatalogServer, Exposed } from '../catalog/catalog.ts'
+import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { plainUri } from '../catalog/names/plain-uri.ts'
 import { isMetaTool } from '../catalog/view/meta-tools.ts'
@@ -187,6 +188,19 @@ export class Access {
     return service
       .visible(asked)
       .then((names) => (row: Exposed) => orDefault(mayAllow(row), names === undefined ? true : names.has(row.exposed)))
+  }
+
+  /** Whether a caller is shown some entry of a server, or the server has none. A service is not asked: it may show what no rule decides. */
+  showsAnyOf(server: string, view: View, caller: Caller): boolean {
+    const { policy, service } = this
+    if (policy === undefined) return true
+    const isOpen = service !== undefined || policy.otherwise.decision === 'allow'
+    const rows = LIST_KINDS.flatMap((kind) =>
+      view.catalog.lists[kind].filter((row) => row.server.key === server && view.shows(row)).map((row) => ({ kind, row })),
+    )
+    const isShown = ({ kind, row }: (typeof rows)[number]): boolean =>
+      isOurs(kind, row) || orDefault(policy.mayAllow(judgedRow(row, view, kind, caller)), isOpen)
+    return rows.length === 0 || rows.some(isShown)
   }
 
   /** Whether `shown` asks the service. */

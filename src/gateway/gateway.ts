@@ -188,8 +188,10 @@ export class Gateway {
   instructions(caller: Caller): string | undefined {
     const { scope } = caller
     const view = this.feed.viewOf({ scope, revision: LATEST_LEGACY })
-    if (scope.server === undefined || view.toolset !== undefined) return joinInstructions(view, this.#options)
-    return this.#fleet.bridged(caller)?.options.instructions === true ? this.bridged(caller)?.instructions : undefined
+    const isShown = (server: string): boolean => this.access.showsAnyOf(server, view, caller)
+    if (scope.server === undefined || view.toolset !== undefined) return joinInstructions(view, this.#options, isShown)
+    const hasOwn = this.#fleet.bridged(caller)?.options.instructions === true && isShown(scope.server)
+    return hasOwn ? this.bridged(caller)?.instructions : undefined
   }
 
   bridged(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Inventory | undefined {

@@ -3,11 +3,11 @@
  * Secrets become variables. Disabled servers and tools stay disabled. Pure.
  */
 import { basename } from 'node:path'
+import { variableName, withoutSecrets } from '../config/build/written-secrets.ts'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../config/schema/server-key.ts'
 import { isList, jsonObject } from '../values/json-object.ts'
 import { ownValue } from '../values/own-value.ts'
 import type { FoundServer, ServerDraft } from './found.ts'
-import { variableName, withoutSecrets } from './secrets.ts'
 
 /** A server to import. `add` imports a server that is in no file of a host. */
 export type Importable = Omit<FoundServer, 'host'>

@@ -99,6 +99,56 @@ export const decodeMembers = (
 const isLongerThan = (chars: number, bytes: Buffer, { start, end }: Span): boolean =>
   bytes[start] === QUOTE && end - start - 2 > MAX_BYTES_PER_CHAR * chars
 
+/** The type of a scalar. */
+export type ScalarKind = 'text' | 'number' | 'bool'
+
+/** A member of the arguments that rules read, with the types of all constants that they compare it with. */
+export interface ReadPath {
+  readonly path: readonly string[]
+  readonly kinds: ReadonlySet<ScalarKind>
+}
+
+const KINDS: readonly (readonly [kind: ScalarKind, one: string, many: string])[] = [
+  ['text', 'a text', 'texts'],
+  ['number', 'a number', 'numbers'],
+  ['bool', 'true or false', 'true or false'],
+]
+
+/**
+ * Refuses values that a server may convert to the ones that rules compare them with (T-20): the Python SDK takes `"true"` and `1` for
+ * `true`, `"1"` for `1`, and a text with JSON for the object.
+ */
+export const refuseOtherKinds = (args: unknown, paths: readonly ReadPath[]): void => {
+  for (const { path, kinds } of paths) {
+    let value = args
+    for (const [at, step] of path.entries()) {
+      if (typeof value === 'string')
+        throw new UnjudgedArguments(`${nameOf(path.slice(0, at))} is a text, and rules read its members`)
+      value = memberOf(value, step)
+    }
+    const kind = kindOf(value)
+    // Nothing is converted to a text that a rule names.
+    const isCompared = kinds.has('number') || kinds.has('bool')
+    if (kind === undefined || !isCompared || kinds.has(kind)) continue
+    const [, found] = KINDS.find(([one]) => one === kind) ?? []
+    const wanted = KINDS.filter(([one]) => kinds.has(one)).map(([, , many]) => many)
+    throw new UnjudgedArguments(`${nameOf(path)} is ${found}, and rules compare it with ${wanted.join(' or ')}`)
+  }
+}
+
+const nameOf = (path: readonly string[]): string => `the argument ${JSON.stringify(path.join('.'))}`
+
+const memberOf = (value: unknown, name: string): unknown => {
+  if (value instanceof Map) return value.get(name)
+  return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+}
+
+const kindOf = (value: unknown): ScalarKind | undefined => {
+  if (typeof value === 'string') return 'text'
+  if (typeof value === 'boolean') return 'bool'
+  return typeof value === 'number' || typeof value === 'bigint' ? 'number' : undefined
+}
+
 /** Decodes a scanned value; integers that a double cannot represent become `bigint`. Throws `UnjudgedArguments`. */
 export const decodeArguments = (json: Buffer, keys: RuleKeys): unknown => {
   const text = json.toString()

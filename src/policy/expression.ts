@@ -10,6 +10,7 @@ import { RE2JS } from 're2js'
 import { asError } from '../values/as-error.ts'
 import { isInteger, isJsonObject, memberOf } from '../values/json-object.ts'
 import { ANY_CHARS, UnjudgedArguments } from './arguments.ts'
+import type { ReadPath, ScalarKind } from './arguments.ts'
 import { MAX_EXPRESSION_CHARS } from './options.ts'
 import { PolicyAnnotations, PolicyCall, PolicyCaller, PolicyRequest, Unknown } from './subject.ts'
 import type { Subject } from './subject.ts'
@@ -104,20 +105,22 @@ export class Expressions {
       if (typeof compiled === 'string') return { fault: compiled, at }
       this.#constants.set(pattern, compiled)
     }
+    const paths = withAllKinds(found.paths)
     const run = this.#evaluated.parse(bounded(found))
     if (!isBounded(run.ast) || !run.check().valid) return { fault: 'is written in a form that cannot be bounded', at: 0 }
     return {
       fields: found.fields,
       names: found.names,
       members: found.readsWhole ? undefined : found.members,
-      evaluate: (subject) => this.#evaluate(run, subject),
+      evaluate: (subject) => this.#evaluate(run, subject, paths),
     }
   }
 
-  #evaluate(run: (subject: object) => unknown, subject: Subject): boolean {
+  #evaluate(run: (subject: object) => unknown, subject: Subject, paths: readonly ReadPath[]): boolean {
     this.#rounds = 0
     this.#isOver = false
     subject.call.hasMissed = false
+    subject.call.paths = paths
     subject.request.hasMissed = false
     let value: unknown
     try {
@@ -217,6 +220,7 @@ interface Survey {
   readonly fields: Set<string>
   readonly names: Set<string>
   readonly members: Map<string, number>
+  readonly paths: ReadPath[]
   /** Whether it reads `call` or `call.arguments` as a whole. */
   readsWhole: boolean
   readonly patterns: { readonly pattern: string; readonly at: number }[]
@@ -232,6 +236,7 @@ const survey = (tree: ASTNode, text: string): Survey => {
     fields: new Set(),
     names: new Set(),
     members: new Map(),
+    paths: [],
     readsWhole: false,
     patterns: [],
     edits: [],
@@ -254,6 +259,7 @@ const visit = (node: ASTNode, found: Survey, loops: number): void => {
     case '.':
     case '.?': {
       const [of, name] = node.args
+      notePath(node, [], found)
       if (isArguments(of)) readMember(name, found, ANY_CHARS)
       else if (of.op === 'id' && VARIABLES.has(of.args)) {
         found.fields.add(`${of.args}.${name}`)
@@ -267,6 +273,7 @@ const visit = (node: ASTNode, found: Survey, loops: number): void => {
     case '[]':
     case '[?]': {
       const [of, key] = node.args
+      notePath(node, [], found)
       if (isArguments(of) && key.op === 'value' && typeof key.args === 'string') readMember(key.args, found, ANY_CHARS)
       else for (const child of childrenOf(node.args)) visit(child, found, loops)
       return
@@ -284,6 +291,8 @@ const visit = (node: ASTNode, found: Survey, loops: number): void => {
     case '!=':
     case 'in': {
       const [left, right] = node.args
+      notePath(left, kindsOf(right), found)
+      if (node.op !== 'in') notePath(right, kindsOf(left), found)
       if (isComparison(left, right, found) || (node.op !== 'in' && isComparison(right, left, found))) return
       visit(left, found, loops)
       visit(right, found, loops)
@@ -317,6 +326,42 @@ const memberOfArguments = ({ args }: Extract<ASTNode, { op: '.' | '.?' | '[]' | 
   const [of, key] = args
   const name = typeof key === 'string' || key.op !== 'value' ? key : key.args
   return isArguments(of) && typeof name === 'string' ? name : undefined
+}
+
+/** Each path once, with the types of all constants it is compared with. */
+const withAllKinds = (paths: readonly ReadPath[]): readonly ReadPath[] =>
+  [...Map.groupBy(paths, ({ path }) => JSON.stringify(path)).values()].flatMap((some) =>
+    some.slice(0, 1).map(({ path }) => ({ path, kinds: new Set(some.flatMap(({ kinds }) => [...kinds])) })),
+  )
+
+/** Notes a member of the arguments, and the types of the constants it is compared with; `undefined`: it is not compared with constants. */
+const notePath = (node: ASTNode, kinds: readonly ScalarKind[] | undefined, { paths }: Survey): void => {
+  const path = kinds && pathOf(node)
+  if (path !== undefined && path.length > 0) paths.push({ path, kinds: new Set(kinds) })
+}
+
+/** `[a, b]` of `call.arguments.a.b`, also with `.?`, brackets, `orValue` and `value`. */
+const pathOf = (node: ASTNode): readonly string[] | undefined => {
+  if (isArguments(node)) return []
+  if (node.op === 'rcall') return node.args[0] === 'orValue' || node.args[0] === 'value' ? pathOf(node.args[1]) : undefined
+  if (node.op !== '.' && node.op !== '.?' && node.op !== '[]' && node.op !== '[?]') return undefined
+  const [of, key] = node.args
+  const name = typeof key === 'string' || key.op !== 'value' ? key : key.args
+  const path = typeof name === 'string' ? pathOf(of) : undefined
+  return path && typeof name === 'string' ? [...path, name] : undefined
+}
+
+/** The types of a constant, or of those in a constant list; `undefined`: another expression. */
+const kindsOf = (node: ASTNode): readonly ScalarKind[] | undefined => {
+  if (node.op === '-_') return kindsOf(node.args)
+  if (node.op === 'list') {
+    const kinds = node.args.map(kindsOf)
+    return kinds.includes(undefined) ? undefined : kinds.flatMap((some) => some ?? [])
+  }
+  if (node.op !== 'value') return undefined
+  if (typeof node.args === 'string') return ['text']
+  if (typeof node.args === 'boolean') return ['bool']
+  return typeof node.args === 'number' || typeof node.args === 'bigint' ? ['number'] : undefined
 }
 
 /** Length of a constant text, or of the longest one of a constant list; `undefined`: another expression. */

@@ -3,6 +3,8 @@
  * and `exists` absorb like an error, so that an expression yields a value only if no unknown field could change it.
  */
 import type { HintName } from '../catalog/hints.ts'
+import { refuseOtherKinds } from './arguments.ts'
+import type { ReadPath } from './arguments.ts'
 
 /** An unknown field was read. */
 export class Unknown extends Error {
@@ -78,6 +80,8 @@ class PartlyKnown {
 export class PolicyCall extends PartlyKnown {
   readonly method: string
   readonly server: string
+  /** The members of the arguments that the expression reads. Those of another type than it compares them with are refused. */
+  paths: readonly ReadPath[] = []
   readonly #facts: PolicyCallFacts
   #annotations: PolicyAnnotations | undefined
 
@@ -98,7 +102,9 @@ export class PolicyCall extends PartlyKnown {
     return (this.#annotations ??= this.#facts.annotations())
   }
   get arguments(): unknown {
-    return this.known(this.#facts.arguments)()
+    const args = this.known(this.#facts.arguments)()
+    refuseOtherKinds(args, this.paths)
+    return args
   }
 }
 

@@ -15,15 +15,19 @@ export interface InstructionLimits {
 
 const CUT = ' […]'
 
-/** The joined text; `undefined`: neither the toolset nor any server of the view has one. */
-export const joinInstructions = (view: View, limits: InstructionLimits): string | undefined => {
+/** The joined text; `undefined`: neither the toolset nor any server of the view has one. `isShown`: whether the caller sees this server. */
+export const joinInstructions = (
+  view: View,
+  limits: InstructionLimits,
+  isShown: (serverKey: string) => boolean = () => true,
+): string | undefined => {
   const { naming, sources } = view.catalog
   const description = view.toolset?.description
   const sections = description === undefined ? [] : [description]
   let left = limits.instructionsTotalBytes
   for (const { server, inventory } of view.sources) {
     const text = server.instructions ? inventory?.instructions?.trim() : undefined
-    if (text === undefined || text === '') continue
+    if (text === undefined || text === '' || !isShown(server.key)) continue
     const note = naming.prefix === 'always' ? `Names of this server's tools and prompts start with \`${server.prefix}__\`.\n` : ''
     const heading = sources.length === 1 && note === '' ? '' : `## ${cleanLabel(server.displayName)}\n${note}`
     const room = left - Buffer.byteLength(heading) - Buffer.byteLength(CUT)

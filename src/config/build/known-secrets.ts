@@ -1,18 +1,16 @@
 /** Which values of a server's entry are secrets: those to keep out of logs (T-14), and those that a readable file contains (RELIABILITY 7). */
 import type { GatheredServer } from '../read/gather.ts'
-import { child, scalars, valuesOf } from '../syntax/tree.ts'
+import { child, plainMap, scalars, valuesOf } from '../syntax/tree.ts'
 import type { ScalarTree, Tree } from '../syntax/tree.ts'
-
-/** Names of variables, headers and options whose values are secrets. */
-export const SECRET_NAME = /token|secret|passw|credential|authorization|cookie|(api|private|access)[-_]?key/i
+import { SECRET_NAME, withoutSecrets } from './written-secrets.ts'
 
 /** Shorter values are not treated as secrets: hiding them would hide ordinary words. */
 const SHORTEST_SECRET = 6
 
-/** The values of one server that must never be shown: its credentials, and values that came from variables. */
+/** The values of one server that must never be shown: its credentials, values that came from variables, and plain-text secrets. */
 export const secretsOf = (server: GatheredServer): readonly string[] => {
   const fromVariables = scalars(child(server.tree, 'env')).filter(({ variables }) => variables === true)
-  const values = [...fromVariables, ...pinned(server.tree)].map(({ value }) => String(value ?? ''))
+  const values = [...fromVariables, ...pinned(server.tree)].map(({ value }) => String(value ?? '')).concat(writtenIn(server))
   return [...credentialsOf(server), ...values.filter((value) => value.length >= SHORTEST_SECRET)]
 }
 
@@ -40,6 +38,16 @@ const pinned = (tree: Tree): readonly ScalarTree[] =>
     .flatMap((tool) => valuesOf(child(tool, 'args')))
     .flatMap((argument) => scalars(child(argument, 'value')))
     .filter(({ variables }) => variables === true)
+
+/** What `import` would move to `.env`. A word such as `created_at` for `SORT_KEY` is not taken for a secret. */
+const writtenIn = ({ key, tree }: GatheredServer): readonly string[] => {
+  const found: string[] = []
+  withoutSecrets(key, plainMap(tree), (name, value) => {
+    if (!/^[a-z]+(?:[_-][a-z]+)*$/.test(value) || SECRET_NAME.test(name) || name.endsWith('PWD')) found.push(value)
+    return name
+  })
+  return found
+}
 
 /** Whether the variable is named like a secret: `${API_KEY}`, and not `${PROJECT_DIR}`. */
 export const isFromSecret = ({ source, variables }: ScalarTree): boolean => variables === true && SECRET_NAME.test(source)

@@ -8,7 +8,7 @@ import type { PolicyOptions, PolicyRule } from '../../../src/policy/options.ts'
 import { startAuthorizationServer } from '../../support/authorization-server.ts'
 import { oauthOf } from '../../support/credentials.ts'
 import { everyFakeKind, fake } from '../../support/fake-downstream.ts'
-import { everyTransport, legacyHttp, legacyPipe, legacySse, modernHttp } from '../../support/fake-host.ts'
+import { everyTransport, legacyHttp, legacyPipe, legacySse, modernHttp, modernPipe } from '../../support/fake-host.ts'
 import type { Host } from '../../support/fake-host.ts'
 import { connectHttp } from '../../support/fakes/http-hosts.ts'
 import { request } from '../../support/fakes/messages.ts'
@@ -145,6 +145,45 @@ test.each([
   )
   expect((await response).result).toEqual(deniedBy('forced'))
   expect(gateway.fake('a').all('tools/call')).toEqual([])
+})
+
+describe('a value that a server may convert to the one of a rule', () => {
+  const when = [
+    'call.arguments.?force.orValue(false) == true',
+    'call.arguments.?n.orValue(0) in [1, 2]',
+    'call.arguments.?opts.?force.orValue(false)',
+    '2.0 == call.arguments.?opts.?n.orValue(0.0)',
+    'call.arguments.?kind.orValue("") == "drop"',
+    'call.arguments.?mode.orValue("") == "fast" || call.arguments.?mode.orValue(0) == 3',
+  ].join(' || ')
+  const called = async (args: string) => {
+    await using gateway = await start([{ when, decision: 'deny', reason: 'never' }, ALLOW])
+    await using host = await legacyPipe.connect(gateway)
+    const text = `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"a__pay","arguments":${args}}}`
+    const { result } = await host.sendRaw(text, 9).response
+    return { result, isCalled: gateway.fake('a').all('tools/call').length > 0 }
+  }
+
+  test.each([
+    ['{"force":"true"}', 'the argument "force" is a text, and rules compare it with true or false'],
+    ['{"force":1}', 'the argument "force" is a number, and rules compare it with true or false'],
+    ['{"n":"1"}', 'the argument "n" is a text, and rules compare it with numbers'],
+    ['{"n":true}', 'the argument "n" is true or false, and rules compare it with numbers'],
+    ['{"opts":"{\\"force\\":true}"}', 'the argument "opts" is a text, and rules read its members'],
+    ['{"opts":{"n":"2"}}', 'the argument "opts.n" is a text, and rules compare it with numbers'],
+    ['{"mode":true}', 'the argument "mode" is true or false, and rules compare it with texts or numbers'],
+  ])('T-20 denies the call: %s', async (args, told) => {
+    expect(await called(args)).toEqual({ result: deniedBy(told), isCalled: false })
+  })
+
+  test.each([
+    '{}',
+    '{"force":false,"n":3,"opts":{"force":false,"n":1},"mode":"slow"}',
+    '{"force":null,"opts":null,"mode":4,"x":"1","kind":5}',
+    '{"opts":[]}',
+  ])('a value of the same type is compared, and one that is missing or null is another: %s', async (args) => {
+    expect(await called(args)).toMatchObject({ isCalled: true })
+  })
 })
 
 describe('no path leads past a rule', () => {
@@ -452,6 +491,30 @@ test('B128 a reload of the policy is announced to hosts whose lists it changes, 
     expect(heard.entries.filter(({ method }) => method === 'notifications/prompts/list_changed')).toEqual([])
   expect(other.heard.entries.filter(({ method }) => method === 'notifications/tools/list_changed')).toHaveLength(1)
 })
+
+test.each([legacyPipe, modernPipe])(
+  'instructions of a server of which the rules hide everything are not shown, over $name',
+  async ({ connect }) => {
+    const offering = (instructions: string) =>
+      fake.of({ tools: ['pay'], prompts: ['greet'], resources: ['file:///r'], instructions })
+    await using gateway = await startGateway({
+      servers: { a: offering('Use a.'), b: offering('Use b.'), c: offering('Use c.') },
+      policy: policyOf([
+        { when: 'call.server == "a"', decision: 'deny', reason: 'no' },
+        { when: 'call.server == "c"', decision: 'allow' },
+        { when: 'call.method == "prompts/get" && caller.principal == "ana"', decision: 'allow' },
+      ]),
+    })
+    const told = async (principal: string, server?: string): Promise<unknown> => {
+      await using host = await connect(gateway, { ...(server !== undefined && { server }), identity: identityOf(principal) })
+      return String(host.welcome['instructions']).match(/Use \w/g)
+    }
+    expect(await told('ana')).toEqual(['Use b', 'Use c'])
+    expect(await told('bob')).toEqual(['Use c'])
+    expect(await told('ana', 'a')).toBeNull()
+    expect(await told('ana', 'b')).toEqual(['Use b'])
+  },
+)
 
 test.each([legacyHttp, legacyPipe, modernHttp])(
   'B128 a change of rows that the policy hides is announced only to hosts that see them, over $name',

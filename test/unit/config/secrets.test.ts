@@ -161,3 +161,46 @@ test('secrets of the main file serve the files it includes, and every value is o
   expect(servers[0]?.launch?.args).toEqual(['plain-word'])
   expect(secrets).toContain('plain-word')
 })
+
+test.each([
+  ['trunkline.yaml', 'servers:\n  a: '],
+  ['.mcp.json', '{"mcpServers": {"a": '],
+])('T-14 what import would move to .env is hidden where it stands in %s', async (name, before) => {
+  const entry = {
+    command: 'x',
+    args: [
+      '--token',
+      'after-1',
+      '--api-key=equals-2',
+      'Authorization: Bearer header-3',
+      'pg://me:login-4@h/db',
+      '--level',
+      'debugging',
+    ],
+    env: {
+      DATABASE_URL: 'postgres://me:login-5@h/db',
+      OPENAI_KEY: 'key-6-x',
+      SENTRY_DSN: 'https://dsn-7@sentry.test/1',
+      APP_PWD: 'correcthorse',
+      ANY: `ghp_${'a1'.repeat(10)}`,
+      SORT_KEY: 'created_at',
+      LEVEL: 'debugging',
+    },
+  }
+  await using files = await workspace({ [name]: before + JSON.stringify(entry) + (name.endsWith('.json') ? '}}' : '') })
+  const { secrets, credentials } = await files.load(name)
+  const found = [
+    'after-1',
+    'equals-2',
+    'header-3',
+    'login-4',
+    'login-5',
+    'key-6-x',
+    'https://dsn-7@sentry.test/1',
+    'correcthorse',
+  ]
+  expect(secrets).toEqual(expect.arrayContaining([...found, entry.env.ANY]))
+  for (const word of ['created_at', 'debugging']) expect(secrets).not.toContain(word)
+  // A definition that repeats a credential is withheld: a word that is no secret must not be one.
+  expect(credentials).toEqual([])
+})

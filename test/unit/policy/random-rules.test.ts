@@ -48,6 +48,8 @@ const ATOMS: readonly ((dice: Dice) => string)[] = [
   (dice) => `call.arguments.?${dice.of(MEMBERS)}.orValue(${JSON.stringify(dice.of(TEXTS))}) == ${JSON.stringify(dice.of(TEXTS))}`,
   (dice) => `call.arguments.${dice.of(MEMBERS)} in ${JSON.stringify([dice.of(TEXTS), dice.of(TEXTS)])}`,
   (dice) => `call.arguments.?${dice.of(MEMBERS)}.orValue(0.0) > 10.0`,
+  (dice) => `call.arguments.?${dice.of(MEMBERS)}.orValue(0) in [5, 7]`,
+  (dice) => `call.arguments.?${dice.of(MEMBERS)}.?deep.orValue(false) == true`,
   (dice) => `has(call.arguments.${dice.of(MEMBERS)})`,
   (dice) => `call.arguments.${dice.of(MEMBERS)}.matches("^[ax]")`,
   (dice) => `call.arguments.${dice.of(MEMBERS)}.size() > 3`,
@@ -117,7 +119,8 @@ const evaluated = (rules: readonly PolicyRule[], { judged, args, time }: Made): 
       if (expression.evaluate(subject)) return { decision, rule: id, reason }
     } catch (error) {
       if (!(error instanceof EvaluationFailed)) throw error
-      return { decision: 'deny', rule: id, reason: `${id} cannot be evaluated for this call`, detail: error.message }
+      const told = error.told ?? `${id} cannot be evaluated for this call`
+      return { decision: 'deny', rule: id, reason: told, detail: error.message }
     }
   }
   return { decision: 'deny', rule: 'policy.default', reason: 'no rule of the policy allows it' }

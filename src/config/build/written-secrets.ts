@@ -1,9 +1,11 @@
 /**
- * Finds plain-text secrets in entries of hosts, by their names or by their form, and replaces them by `${VAR}`. The values are written to
+ * Finds plain-text secrets in entries of servers, by their names or by their form, and replaces them by `${VAR}`. `import` writes the values to
  * `.env`.
  */
-import { SECRET_NAME } from '../config/build/known-secrets.ts'
-import { isList, jsonObject, memberOf } from '../values/json-object.ts'
+import { isList, jsonObject, memberOf } from '../../values/json-object.ts'
+
+/** Names of variables, headers and options whose values are secrets. */
+export const SECRET_NAME = /token|secret|passw|credential|authorization|cookie|(api|private|access)[-_]?key/i
 
 /** Names of secrets in options and connection strings, beside those that the configuration knows. */
 const NAMES = new RegExp(`${SECRET_NAME.source}|(^|[-_])(pat|pwd|auth|apikey|api_key|key|dsn|jwt)$`, 'i')

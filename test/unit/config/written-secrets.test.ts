@@ -1,6 +1,6 @@
 /** Secrets in entries of hosts: which texts are taken for one, the name each gets, and that all else stays. */
 import { expect, test } from 'vitest'
-import { variableName, withoutSecrets } from '../../../src/host-files/secrets.ts'
+import { variableName, withoutSecrets } from '../../../src/config/build/written-secrets.ts'
 
 const GITHUB = `ghp_${'a'.repeat(20)}`
 
