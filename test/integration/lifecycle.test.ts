@@ -245,6 +245,38 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
   })
 })
 
+test.each([legacyHttp, legacyPipe, modernHttp, modernPipe])(
+  'B001 over $name a call that a limit refuses has its id',
+  async ({ connect }) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ tools: ['echo'] }) }, hostLimits: { maxInFlight: 1 } })
+    gateway.fake('a').on('tools/call', fake.never)
+    await using host = await connect(gateway)
+    const open = host.begin('tools/call', { name: 'a__echo' })
+    await gateway.fake('a').until('tools/call')
+    for (const id of ['7', 7]) {
+      const answer = await host.begin('tools/list', {}, { id }).response
+      expect([answer.id, JSON.stringify(answer)]).toEqual([id, expect.stringContaining('listen.limits.in_flight (1)')])
+    }
+    open.cancel()
+  },
+)
+
+test.each([legacyPipe, modernPipe])(
+  'B004 over $name nothing answers a list that its host no longer waits for',
+  async ({ connect }) => {
+    const { promise: released, resolve: release } = Promise.withResolvers<JsonMap>()
+    const servers = { a: fake.of({ tools: ['echo'], on: { 'tools/list': () => released } }) }
+    await using gateway = await startGateway({ servers, gateway: { handshakeBudgetMs: 0 }, early: true })
+    await using host = await connect(gateway)
+    const [left, kept] = [host.begin('tools/list', {}, { id: 'left' }), host.begin('tools/list', {}, { id: 'kept' })]
+    host.notify('notifications/cancelled', { requestId: 'left' })
+    await gateway.fake('a').until('tools/list')
+    release({ tools: [] })
+    const first = await Promise.race([left, kept].map(({ response }) => response))
+    expect(first.id).toBe('kept')
+  },
+)
+
 describe.each(everyFakeKind)('a %s server', (kind) => {
   test("B002 B003 B135 gets ids and progress tokens of ours, never the same twice, never the host's", async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['echo'] }) } })

@@ -1,7 +1,7 @@
 /** What the gateway answers by itself, on either side, and what one era no longer has (BRIDGING 3.12; 8.5). */
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
-import { everyLegacyTransport, everyModernTransport, legacyHttp, legacyPipe, modernHttp } from '../support/fake-host.ts'
+import { everyLegacyTransport, everyModernTransport, legacyHttp, legacyPipe, legacySse, modernHttp } from '../support/fake-host.ts'
 import type { Pending } from '../support/fake-host.ts'
 import { startGateway } from '../support/gateway.ts'
 
@@ -24,6 +24,22 @@ test.each(everyLegacyTransport)(
     expect(await host.call('ping', { _meta: { progressToken: 1 } }, { id: 'ping' })).toEqual({})
     for (const key of KEYS) expect(gateway.fake(key).all('ping')).toEqual([])
     for (const pending of open) pending.cancel()
+  },
+)
+
+test.each(everyLegacyTransport)(
+  'B100 a ping of a host on $name is answered although its calls are refused',
+  async ({ connect }) => {
+    await using gateway = await startGateway({ servers, hostLimits: { maxInFlight: 1 } })
+    gateway.fake('a').on('tools/call', fake.never)
+    await using host = await connect(gateway)
+    const open = host.begin('tools/call', { name: 'a__x' })
+    await gateway.fake('a').until('tools/call')
+    const refused = host.begin('tools/list').response.then((answer) => JSON.stringify(answer), String)
+    if (connect !== legacySse.connect) expect(await refused).toContain('listen.limits.in_flight (1)')
+    else expect(await refused).toContain('was not answered')
+    expect(await host.call('ping')).toEqual({})
+    open.cancel()
   },
 )
 

@@ -139,6 +139,18 @@ describe('-32042', () => {
     },
   )
 
+  test('B066 B089 the retry of a modern server that says it as well has the answers, but no state, since that server gave none', async () => {
+    const error = visit('"elicitationId":"e-1",')
+    await using gateway = await start('modern http', { 'tools/call': failing(-32042, error) })
+    await using host = await modernHttp.connect(gateway, able)
+    const { requestState, inputRequests } = await host.call('tools/call', CALL)
+    const inputResponses = Object.fromEntries(Object.keys(inputRequests as JsonMap).map((key) => [key, { action: 'accept' }]))
+    await host.begin('tools/call', { ...CALL, requestState, inputResponses }).response
+    const [, again] = gateway.fake('a').all('tools/call')
+    expect(again?.params).toMatchObject({ name: 'x', inputResponses })
+    expect(again?.params).not.toHaveProperty('requestState')
+  })
+
   test('B089 that comes again after the host has answered is the error, and no other round', async () => {
     await using gateway = await start('legacy http', { 'tools/call': failing(-32042, visit('"elicitationId":"e-1",')) })
     await using host = await modernHttp.connect(gateway, able)

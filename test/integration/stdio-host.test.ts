@@ -128,9 +128,15 @@ test('B100 a ping before initialize is answered {}, and the host may begin in ei
   const answered = await host.sendRaw(request('p', 'ping'), 'p').response
   expect([answered.result, answered.error]).toEqual([{}, undefined])
   expect((await host.sendRaw(INITIALIZE, 'init').response).result).toMatchObject({ protocolVersion: '2025-11-25' })
-  const [connection] = gateway.fake('a').connections.slice(-1)
   await host.call('tools/call', { name: 'a__x' })
-  expect([connection?.declared, gateway.fake('a').all('ping')]).toEqual([{ roots: {} }, []])
+  const { connection } = await gateway.fake('a').until('tools/call')
+  expect([connection.declared, gateway.fake('a').all('ping')]).toEqual([{ roots: {} }, []])
+})
+
+test('B100 B293 where only 2026-07-28 is spoken, a ping is a request without its version', async () => {
+  await using gateway = await start({ host: { revisions: { min: MODERN, max: MODERN } } })
+  await using host = attach(gateway)
+  expect((await host.sendRaw(request('p', 'ping'), 'p').response).error).toMatchObject({ code: -32602 })
 })
 
 describe('7.4 mistakes of the host', () => {

@@ -4,6 +4,7 @@ import {
   acceptsUrls,
   answerIn,
   Declined,
+  elicitationIdFor,
   encodeQuestion,
   inputRequests,
   isAnswerTo,
@@ -89,6 +90,15 @@ describe('B087 the id of a URL elicitation', () => {
   })
   test('is minted for an older host as well, which declares what its revision does not have', () => {
     expect(idOf(put('elicitation/create', visit, '2025-06-18'))).toBe(idOf(put('elicitation/create', visit, '2025-11-25')))
+  })
+  test('is another for each session, server and id of the server', () => {
+    const ids = [
+      ['s', 'a', '1'],
+      ['t', 'a', '1'],
+      ['s', 'b', '1'],
+      ['s', 'a', '2'],
+    ].map(([session = '', server = '', original = '']) => elicitationIdFor(session, server, original))
+    expect(new Set(ids).size).toBe(4)
   })
   test('is dropped for modern hosts', () => {
     expect(put('elicitation/create', visit, '2026-07-28')).toBe(JSON.stringify({ ...visit, elicitationId: undefined }))

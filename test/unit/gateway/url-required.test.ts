@@ -5,7 +5,7 @@ import { rewriteError } from '../../../src/gateway/rewrite/rewrite-error.ts'
 import { URL_REQUIRED, urlRequired } from '../../../src/gateway/rounds/url-required.ts'
 import type { RoutedCall } from '../../../src/gateway/routed-call.ts'
 import { ServerError } from '../../../src/rpc/call.ts'
-import type { HostSession } from '../../../src/rpc/call.ts'
+import type { HostSession, Resume } from '../../../src/rpc/call.ts'
 import { join, Payload } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
@@ -38,6 +38,23 @@ test('B089 each elicitation gets the id of the session; only the ids of the serv
   )
   expect(sentAway.mock.calls).toEqual([['e-1', session]])
   expect(note).not.toHaveBeenCalled()
+})
+
+test('B089 a modern host is asked by rounds for what it has not been asked for, and what it has answered is an error', () => {
+  const call = callOf({ method: 'tools/call', caller: { capabilities: { elicitation: { url: {} } } } })
+  const visited = (...urls: readonly string[]): ServerError => {
+    const data = { elicitations: urls.map((url) => ({ url, message: 'go' })) }
+    return new ServerError(URL_REQUIRED, 'visit', Payload.of({ code: URL_REQUIRED, message: 'visit', data }))
+  }
+  let state: string | undefined
+  const ask = (...urls: readonly string[]): number => {
+    const resume: Resume | undefined = state === undefined ? undefined : { state, maker: 'visit', responses: Payload.of({}) }
+    const outcome = urlRequired(visited(...urls), call, resume, ASKER, vi.fn(), vi.fn())
+    state = outcome.kind === 'input_required' ? outcome.state : undefined
+    return (outcome.result as Payload).object('inputRequests')?.members.length ?? 0
+  }
+  expect([ask('u:1'), ask('u:2'), ask('u:1', 'u:3')]).toEqual([1, 1, 2])
+  for (const urls of [['u:1'], ['u:2'], ['u:3', 'u:1']]) expect(() => ask(...urls)).toThrow('visit')
 })
 
 test('B089 B277 at a bridge the error stays as it is, and the ids of its elicitations are reported as sent; other errors have none', () => {

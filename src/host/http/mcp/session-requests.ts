@@ -120,7 +120,8 @@ export class SessionRequests {
       receiveLegacy(message, entry.session, this.#context)
       return request.reply(202, {})
     }
-    const refusal = this.#context.admission.refuse(entry.session.principal)
+    // A ping is answered also while calls are refused (B100).
+    const refusal = message.method === 'ping' ? undefined : this.#context.admission.refuse(entry.session.principal)
     if (refusal !== undefined) return refuseBusy(this.#context, routed, refusal, message)
     serveLegacy(message, entry.session, this.#exchange(entry, routed, message), this.#context)
   }

@@ -207,7 +207,8 @@ export class SseListener {
       if (error instanceof EnvelopeError) connected.session?.refused(error)
       return refuseMessage(this.#context, routed, error)
     }
-    const refusal = message.kind === 'request' ? this.#context.admission.refuse(principal) : undefined
+    const isCall = message.kind === 'request' && message.method !== 'ping'
+    const refusal = isCall ? this.#context.admission.refuse(principal) : undefined
     if (refusal !== undefined) return refuseBusy(this.#context, routed, refusal, message)
     request.reply(202, {})
     withinMessage(
