@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import type { AuthOptions } from '../../src/auth/inbound/inbound-options.ts'
-import { tokenOf, TWO_TOKENS } from '../support/credentials.ts'
+import { PER_USER, tokenOf, TWO_TOKENS } from '../support/credentials.ts'
 import { FakeDownstream, fake } from '../support/fake-downstream.ts'
-import type { FakeKind } from '../support/fake-downstream.ts'
+import type { FakeKind, FakeSpec } from '../support/fake-downstream.ts'
 import { everyModernTransport, modernHttp, toolNames } from '../support/fake-host.ts'
 import { KEY, metaOf } from '../support/fakes/messages.ts'
 import type { JsonMap, Message } from '../support/fakes/messages.ts'
@@ -93,6 +93,21 @@ test('B149 at a bridge, too, each cacheable result has hints where the server gi
   })
   const got = await host.call('prompts/get', { name: 'p' })
   expect([got['ttlMs'], got['cacheScope']]).toEqual([undefined, undefined])
+})
+
+test.each([
+  ['the merged endpoint', {}, 'a+'],
+  ['a bridge', { path: '/servers/a/mcp' }, ''],
+])('B155 the same at %s where callers have credentials of their own at the server alone', async (_, options, prefix) => {
+  const on: FakeSpec['on'] = {
+    'resources/list': () => ({ ...HINTS, resources: [{ uri: URI, name: 'r' }] }),
+    'resources/read': () => ({ ...HINTS, contents: [{ uri: URI, text: 'x' }] }),
+  }
+  const spec = fake.of({ kind: 'modern http', resources: [], on })
+  await using gateway = await startGateway({ servers: { a: spec, b: spec }, options: { a: { credential: PER_USER } } })
+  await using host = await modernHttp.connect(gateway, options)
+  expect(await host.call('resources/list')).toMatchObject({ cacheScope: 'private' })
+  expect(await host.call('resources/read', { uri: `${prefix}${URI}` })).toMatchObject({ contents: [{}], cacheScope: 'private' })
 })
 
 test('B155 the same for callers without credentials where a policy decides by what else is known of them', async () => {
