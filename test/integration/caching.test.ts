@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import type { AuthOptions } from '../../src/auth/inbound/inbound-options.ts'
-import { tokenOf, TWO_TOKENS } from '../support/credentials.ts'
+import { PER_USER, tokenOf, TWO_TOKENS } from '../support/credentials.ts'
 import { FakeDownstream, fake } from '../support/fake-downstream.ts'
-import type { FakeKind } from '../support/fake-downstream.ts'
+import type { FakeKind, FakeSpec } from '../support/fake-downstream.ts'
 import { everyModernTransport, modernHttp, toolNames } from '../support/fake-host.ts'
 import { KEY, metaOf } from '../support/fakes/messages.ts'
-import type { JsonMap } from '../support/fakes/messages.ts'
+import type { JsonMap, Message } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
 
 const URI = 'm:///r'
@@ -95,6 +95,21 @@ test('B149 at a bridge, too, each cacheable result has hints where the server gi
   expect([got['ttlMs'], got['cacheScope']]).toEqual([undefined, undefined])
 })
 
+test.each([
+  ['the merged endpoint', {}, 'a+'],
+  ['a bridge', { path: '/servers/a/mcp' }, ''],
+])('B155 the same at %s where callers have credentials of their own at the server alone', async (_, options, prefix) => {
+  const on: FakeSpec['on'] = {
+    'resources/list': () => ({ ...HINTS, resources: [{ uri: URI, name: 'r' }] }),
+    'resources/read': () => ({ ...HINTS, contents: [{ uri: URI, text: 'x' }] }),
+  }
+  const spec = fake.of({ kind: 'modern http', resources: [], on })
+  await using gateway = await startGateway({ servers: { a: spec, b: spec }, options: { a: { credential: PER_USER } } })
+  await using host = await modernHttp.connect(gateway, options)
+  expect(await host.call('resources/list')).toMatchObject({ cacheScope: 'private' })
+  expect(await host.call('resources/read', { uri: `${prefix}${URI}` })).toMatchObject({ contents: [{}], cacheScope: 'private' })
+})
+
 test('B155 the same for callers without credentials where a policy decides by what else is known of them', async () => {
   await using gateway = await startGateway({
     servers: { a: fake.of({ kind: 'modern http', resources: [URI] }) },
@@ -157,6 +172,38 @@ describe.each<FakeKind>(['modern stdio', 'legacy stdio'])('a %s server', (kind) 
     await listen.messages.until(({ method }) => method === 'notifications/tools/list_changed')
     const list = await host.call('tools/list')
     expect(list['tools']).toHaveLength(2)
+    expect(list['ttlMs']).toBeGreaterThan(0)
+  })
+
+  test('B156 a change that is announced while the list is read outdates what is read then', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['one'], prompts: ['p'] }) } })
+    await using host = await modernHttp.connect(gateway)
+    const a = gateway.fake('a')
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let reads = 0
+    a.on('tools/list', async () => {
+      await gates[reads++]?.promise
+      return { tools: [{ name: `read${reads}`, inputSchema: { type: 'object' } }], ttlMs: 60_000, cacheScope: 'public' }
+    })
+    a.on('completion/complete', () => {
+      a.changed('tools')
+      return { completion: { values: [] } }
+    })
+    const change = () =>
+      host.call('completion/complete', { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } })
+    const listen = host.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
+    await listen.messages.until(() => true)
+    await change()
+    await vi.waitFor(() => expect(reads).toBe(1))
+    await change()
+    gates[0]!.resolve()
+    const isChanged = ({ method }: Message): boolean => method === 'notifications/tools/list_changed'
+    const first = await listen.messages.until(isChanged)
+    expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__read1' }], ttlMs: 0 })
+    gates[1]!.resolve()
+    await listen.messages.until((message) => isChanged(message) && message !== first)
+    const list = await host.call('tools/list')
+    expect(list).toMatchObject({ tools: [{ name: 'a__read2' }] })
     expect(list['ttlMs']).toBeGreaterThan(0)
   })
 

@@ -4,7 +4,7 @@ import { ListPromptsResultSchema, ListResourcesResultSchema, ListToolsResultSche
 import { describe, expect, test } from 'vitest'
 import { serverStatuses } from '../../src/admin/state/status.ts'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
-import type { FakeSpec } from '../support/fake-downstream.ts'
+import type { FakeSpec, Handle } from '../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, modernHttp, modernPipe, toolNames } from '../support/fake-host.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -141,10 +141,14 @@ describe.each(everyTransport)('over $name', ({ connect }) => {
   })
 })
 
-test('B120 RELIABILITY 1: a list that answers garbage leaves out that list only', async () => {
+test.each<[what: string, answer: Handle]>([
+  ['an error', (turn) => turn.fail(-32603, 'broken')],
+  ['something that is no list', () => ({ prompts: 'many' })],
+  ['no result of this protocol', () => ({ resultType: 'task' })],
+])('B120 RELIABILITY 1: a list that answers %s leaves out that list only', async (_, answer) => {
   await using gateway = await startGateway({
     servers: {
-      a: fake.of({ tools: ['x'], prompts: ['p'], on: { 'prompts/list': (turn) => turn.fail(-32603, 'broken') } }),
+      a: fake.of({ kind: 'modern http', tools: ['x'], prompts: ['p'], on: { 'prompts/list': answer } }),
       b: fake.of({ prompts: ['q'] }),
     },
     gateway: { listBudgetMs: 600_000 },
@@ -286,6 +290,27 @@ test('B021 a $ref to the network is passed on as it stands, and nobody fetches i
     }
   }
   expect(fetched).toBe(0)
+})
+
+test.each([
+  [
+    { ttlMs: 20_000, cacheScope: 'private' },
+    { ttlMs: 50_000, cacheScope: 'public' },
+  ],
+  [
+    { ttlMs: 50_000, cacheScope: 'public' },
+    { ttlMs: 20_000, cacheScope: 'private' },
+  ],
+])('B153 B154 a list whose pages say %j and %j has the least of both', async (first, second) => {
+  const pages = new Map<string | undefined, JsonMap>([
+    [undefined, { tools: [tool('one')], nextCursor: 'more', ...first }],
+    ['more', { tools: [tool('two')], ...second }],
+  ])
+  await using gateway = await startGateway({ servers: { a: paged('modern http', pages) } })
+  await using host = await modernHttp.connect(gateway)
+  const listed = await host.call('tools/list')
+  expect(listed['ttlMs']).toBeLessThanOrEqual(20_000)
+  expect(listed['cacheScope']).toBe('private')
 })
 
 test('B154 B149 ttlMs is the least of what remains, cacheScope the most private', async () => {

@@ -95,6 +95,26 @@ test('B137 two calls of two hosts under one token: each hears of its own', async
   expect(a.all('tools/call')).toHaveLength(2)
 })
 
+test('B137 B146 what a modern server on a pipe logs while it serves two hosts reaches neither: it may belong to either', async () => {
+  const both = Promise.withResolvers<void>()
+  const said = Promise.withResolvers<void>()
+  let calls = 0
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern stdio', tools: ['x'] }) } })
+  gateway.fake('a').on('tools/call', async (turn) => {
+    if (++calls === 2) both.resolve()
+    await both.promise
+    turn.notify('notifications/message', { level: 'error', data: 'whose?' })
+    if (++calls === 4) said.resolve()
+    await said.promise
+    return { content: [] }
+  })
+  await using one = await modernHttp.connect(gateway)
+  await using two = await modernHttp.connect(gateway)
+  const pending = [one, two].map((host) => host.begin('tools/call', { name: 'a__x' }, { meta: { [KEY.logLevel]: 'debug' } }))
+  for (const { response } of pending) expect(await response).toMatchObject({ result: { content: [] } })
+  expect(pending.map(({ messages }) => messages.entries)).toEqual([[], []])
+})
+
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
 const logging = (turnKind: FakeKind) =>
   fake.of({

@@ -71,7 +71,7 @@ const only = (rows: readonly Exposed[] | undefined, original: string, isShown: (
   return { serverKey: row.server.key, original, entry: row.entry.original === original ? row.entry : undefined }
 }
 
-/** Whether the original URI of the tool's app does not lead to the tool's server, since another server has the same. */
+/** Whether the original URI of the tool's app does not lead to the tool's server, since another server has the same (decision 0327). */
 export const isAppElsewhere = ({ bare, apps }: Pick<View, 'bare' | 'apps'>, tool: Exposed): boolean => {
   const uri = uiOf(tool)?.resourceUri
   if (uri === undefined) return false

@@ -550,6 +550,11 @@ test.each([legacyHttp, legacyPipe, modernHttp])(
     await heard.until(({ method }) => method === 'notifications/tools/list_changed')
     expect(await namesOf(limited)).toEqual(['a__x', 'a__z'])
     expect(announced()).toEqual(['notifications/tools/list_changed'])
+    const [first] = heard.entries.filter(({ method }) => method === 'notifications/tools/list_changed')
+    a.offers.tools.pop()
+    a.changed('tools')
+    await heard.until((message) => message.method === 'notifications/tools/list_changed' && message !== first)
+    expect(await namesOf(limited)).toEqual(['a__x'])
   },
 )
 

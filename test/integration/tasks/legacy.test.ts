@@ -86,6 +86,14 @@ describe.each<FakeKind>(['legacy http', 'legacy stdio'])('with a server on %s', 
     expect(await answer.promise).toMatchObject({ action: 'accept', _meta: { [RELATED]: { taskId: 'orig-1' } } })
   })
 
+  test('B182 the result of a task says which one it is of by the id of the host, also where the server does not', async () => {
+    await using gateway = await startGateway({ servers: { a: taskServer(kind, { 'tasks/result': () => ({ content: [] }) }) } })
+    await using host = await legacyHttp.connect(gateway)
+    const { task } = await created(gateway, host)
+    const result = await host.call('tasks/result', { taskId: task.taskId })
+    expect(result).toEqual({ content: [], _meta: { [RELATED]: { taskId: task.taskId } } })
+  })
+
   test('B182 what a task asks while nobody waits for it goes the way of its session', async () => {
     await using gateway = await startGateway({ servers: { a: taskServer(kind) } })
     await using host = await legacyHttp.connect(gateway, asker)

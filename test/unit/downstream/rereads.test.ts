@@ -81,6 +81,24 @@ describe('reading lists again', () => {
     rereads.close()
   })
 
+  test('B129 a burst is read once it is over, and after a second where it does not end', async () => {
+    const read = vi.fn(() => Promise.resolve())
+    const rereads = new Rereads(read)
+    for (let announced = 0; announced < 3; announced++) {
+      rereads.request()
+      await vi.advanceTimersByTimeAsync(90)
+      expect(read).not.toHaveBeenCalled()
+    }
+    await vi.advanceTimersByTimeAsync(20)
+    expect(read).toHaveBeenCalledTimes(1)
+    for (let announced = 0; announced < 12; announced++) {
+      rereads.request()
+      await vi.advanceTimersByTimeAsync(90)
+    }
+    expect(read).toHaveBeenCalledTimes(2)
+    rereads.close()
+  })
+
   test('B256 B285 lists that rest are not read for who asks, either', async () => {
     const read = vi.fn(() => Promise.resolve())
     const rereads = new Rereads(read, () => 20_000)

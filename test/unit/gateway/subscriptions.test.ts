@@ -127,6 +127,16 @@ test('B134 after a failed subscription the next one asks again; after a reconnec
   expect(asked).toEqual(['one + x:1', 'one + x:1', 'two + x:1', 'two - x:1'])
 })
 
+test('B134 after a reconnect to a server that no longer offers the subscription nobody is told anything', async () => {
+  const { subscriptions, answer, make, got, makeSubscriber, watch } = makeServer()
+  await watch(makeSubscriber('ann'), 'x:1')
+  answer.subscribe = async () => false
+  await subscriptions.restore(make('two'))
+  answer.subscribe = () => Promise.reject(new Error('not connected'))
+  await subscriptions.restore(make('three'))
+  expect(got).toEqual([])
+})
+
 test('B134 who is not shown a resource any more is not told of it after a reconnect', async () => {
   const { subscriptions, make, got, makeSubscriber, watch } = makeServer()
   await watch(makeSubscriber('ann'), 'x:1')

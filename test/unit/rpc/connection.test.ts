@@ -107,6 +107,21 @@ test('B288 answers whose ids are the text of ours are matched, and so is progres
   await expect(Promise.all([first, second])).resolves.toMatchObject([{}, {}])
 })
 
+test('B143 answers that come late or twice, however many, are dropped: the connection goes on', async () => {
+  using peer = await connected()
+  for (let id = 1; id <= 20; id++) {
+    const asked = peer.ask()
+    peer.receive(`{"jsonrpc":"2.0","id":${id},"result":{}}`)
+    await asked
+  }
+  for (let id = 1; id <= 20; id++) peer.receive(`{"jsonrpc":"2.0","id":${id},"result":{}}`)
+  expect(peer.reports).toHaveLength(20)
+  const next = peer.ask()
+  peer.receive('{"jsonrpc":"2.0","id":21,"result":{}}')
+  await expect(next).resolves.toBeDefined()
+  expect(peer.state.isClosed).toBe(false)
+})
+
 test('T-19 a server that answers what it was never sent is cut off with that reason', async () => {
   using peer = await connected()
   const pending = peer.ask()
