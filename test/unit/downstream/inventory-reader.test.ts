@@ -50,6 +50,17 @@ test.each([
   expect(warnings).toEqual([])
 })
 
+test.each(['"Name":"b__delete"', '"NAME":"b__delete"', '"name":"b__delete"', '"na\\u006de":"b__delete"'])(
+  'T-18 T-20 a tool that a host may read under another name is left out, and nothing else: %s',
+  async (more) => {
+    for (const double of [`{"name":"read",${more}}`, `{${more},"name":"read"}`]) {
+      const { lists, leftOut } = await readTools(`${tool('a')},${double.replace('}', ',"inputSchema":{}}')},${tool('b')}`)
+      expect(lists.tools.map(({ original }) => original)).toEqual(['a', 'b'])
+      expect(leftOut.map(({ reason }) => reason)).toEqual(['has several keys that a host may read as name'])
+    }
+  },
+)
+
 test('B287 of a list that no capability names is told, too, what is left out of it', async () => {
   const { lists, leftOut } = await readTools(`${tool('a')},{"name":"big","title":"${'x'.repeat(20_000)}"}`, { prompts: {} })
   expect(lists.tools.map(({ original }) => original)).toEqual(['a'])

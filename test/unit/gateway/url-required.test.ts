@@ -6,6 +6,7 @@ import { URL_REQUIRED, urlRequired } from '../../../src/gateway/rounds/url-requi
 import type { RoutedCall } from '../../../src/gateway/routed-call.ts'
 import { ServerError } from '../../../src/rpc/call.ts'
 import type { HostSession } from '../../../src/rpc/call.ts'
+import { ScanError } from '../../../src/wire/json/scan-error.ts'
 import { join, Payload } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
@@ -30,6 +31,19 @@ test('B089 each elicitation gets the id of the session; only the ids of the serv
   expect(sentAway.mock.calls).toEqual([['e-1']])
   expect(note).not.toHaveBeenCalled()
 })
+
+test.each(['"URL":"u:2"', '"url":"u:2"', '"Message":"m"', '"elicitationID":"e-2"'])(
+  'T-20 T-34 B270 a visit that a host may read in two ways is none: %s',
+  (more) => {
+    const session = { id: 's' } as unknown as HostSession
+    for (const caller of [{ session, revision: '2025-11-25' }, { revision: '2026-07-28' }] as const) {
+      const call = callOf({ caller: { ...caller, capabilities: { elicitation: { url: {} } } } })
+      const text = `{"code":-32042,"message":"visit","data":{"elicitations":[{"url":"u:1","message":"n","elicitationId":"e-1",${more}}]}}`
+      const error = new ServerError(URL_REQUIRED, 'visit', Payload.at(Buffer.from(text)))
+      expect(() => urlRequired(error, call, undefined, ASKER, vi.fn(), vi.fn())).toThrow(ScanError)
+    }
+  },
+)
 
 test('B089 B277 at a bridge the error stays as it is, and the ids of its elicitations are reported as sent; other errors have none', () => {
   const session = { id: 's' } as unknown as HostSession
