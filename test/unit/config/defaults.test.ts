@@ -1,5 +1,11 @@
 /** What every limit is where the configuration says nothing (RELIABILITY 7). The options and what is generated from them change together. */
 import { expect, test } from 'vitest'
+import { DEFAULT_SAFE_FETCH } from '../../../src/auth/oauth/safe-fetch.ts'
+import { DEFAULT_BACKOFF } from '../../../src/downstream/pacing/backoff.ts'
+import { DEFAULT_SSE } from '../../../src/transport/channel/sse-channel.ts'
+import { DEFAULT_STREAMABLE } from '../../../src/transport/channel/streamable-channel.ts'
+import { DEFAULT_HOST_PIPE } from '../../../src/transport/pipe/stdio-host.ts'
+import { DEFAULT_CHILD_PROCESS } from '../../../src/transport/process/child-process.ts'
 import { yaml } from './workspace.ts'
 
 const KIB = 1024
@@ -76,4 +82,40 @@ test('the limits of servers', async () => {
     pingMs: 30_000,
     graceMs: 30_000,
   })
+})
+
+test('F-01 F-03 F-06 F-12 the times of pipes, which no option sets', () => {
+  expect(DEFAULT_CHILD_PROCESS).toEqual({
+    maxMessageBytes: 16 * MIB,
+    unclaimedMs: 5_000,
+    maxQueuedBytes: 4 * MIB,
+    queueWaitMs: 10_000,
+    slowBytes: MIB,
+    stallMs: 30_000,
+    drainMs: 200,
+    exitMs: 1_000,
+  })
+  expect(DEFAULT_HOST_PIPE).toMatchObject({ maxLineBytes: 4 * MIB, stallMs: 10_000 })
+})
+
+test('B216 B223 F-18 the times of HTTP to servers, which no option sets', () => {
+  const reconnect = { backoffMs: 1_000, maxBackoffMs: 30_000, maxResumes: 5 }
+  expect(DEFAULT_STREAMABLE).toMatchObject({ ...reconnect, maxMessageBytes: 16 * MIB, closeTimeoutMs: 2_000, expiryMs: 5_000 })
+  expect(DEFAULT_SSE).toMatchObject({ maxMessageBytes: 16 * MIB, endpointTimeoutMs: 10_000, unclaimedMs: 5_000 })
+})
+
+test('F-04 the delays between attempts to connect, which no option sets', () => {
+  expect(DEFAULT_BACKOFF).toEqual({
+    firstMs: 500,
+    maxMs: 30_000,
+    maxCrashes: 5,
+    windowMs: 2 * MINUTE_MS,
+    crashLoopMs: 5 * MINUTE_MS,
+    resetAfterMs: MINUTE_MS,
+    minRetryMs: 2_000,
+  })
+})
+
+test('T-09 the limits of what an authorization server answers, which no option sets', () => {
+  expect(DEFAULT_SAFE_FETCH).toMatchObject({ timeoutMs: 5_000, maxBytes: 256 * KIB })
 })
