@@ -314,6 +314,8 @@ describe('rows 10 to 12: headers and _meta of modern hosts', () => {
     await using gateway = await start()
     await refused(await postModern(gateway.url, modern('tools/list'), { 'mcp-protocol-version': undefined }), -32020)
     await refused(await postModern(gateway.url, modern('tools/list'), { 'mcp-protocol-version': '2025-11-25' }), -32020)
+    const older = modern('tools/list', {}, { ...META, [KEY.version]: '2025-11-25' })
+    await refused(await postModern(gateway.url, older, { 'mcp-protocol-version': MODERN }), -32020)
   })
   test('row 10: B194 B030 B031 an unsupported version: -32022 with what is supported per request', async () => {
     await using gateway = await start()

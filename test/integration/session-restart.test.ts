@@ -496,6 +496,23 @@ describe('an HTTP+SSE host whose stream broke', () => {
     expect(second.notified).toContain('notifications/tools/list_changed')
   })
 
+  test('B276 B293 over Streamable HTTP a session is not taken up where its revision is not spoken any more', async () => {
+    const within = (max: '2025-03-26' | '2025-06-18'): Partial<GatewaySetup> => ({
+      host: { revisions: { min: '2024-11-05', max } },
+    })
+    let id: string
+    {
+      await using gateway = await start()
+      id = await open(gateway)
+    }
+    {
+      await using gateway = await start(within('2025-03-26'))
+      expect((await post(gateway, CALL, id)).status).toBe(404)
+    }
+    await using gateway = await start(within('2025-06-18'))
+    expect((await post(gateway, CALL, id)).status).toBe(200)
+  })
+
   test('B275 B293 starts again where its revision is not spoken any more', async () => {
     let gateway = await start()
     const first = await connect(gateway)

@@ -15,6 +15,7 @@ import { memberOf } from '../../values/json-object.ts'
 import { isDeeperThan } from '../../wire/json/deep-value.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { FailureKind } from '../../wire/message/failure.ts'
+import { isCaseVariant } from '../../wire/protocol/deciding-keys.ts'
 import { cleanLabel } from '../../wire/protocol/label.ts'
 import { readParamHeaders, withoutBadAnnotations } from '../../wire/headers/param-headers.ts'
 import { Payload } from '../../wire/message/payload.ts'
@@ -294,6 +295,9 @@ const readEntry = (payload: Payload, { kind, row, link, options, notes }: Readin
   const original = payload.text(row.field)
   if (original === undefined || original === '') return { kind, name: '?', reason: `has no ${row.field}` }
   const out = (reason: string): LeftOut => ({ kind, name: original, reason })
+  // A host in Go reads the last of them, which may be a name of another server (T-18).
+  const names = payload.members.filter(({ key }) => key === row.field || isCaseVariant(key, row.field))
+  if (names.length > 1) return out(`has several keys that a host may read as ${row.field}`)
   const tooLarge = (member: string, limit: string, bytes: number): LeftOut => {
     reached(limit)
     return out(`${member} exceeds ${limit} (${bytes} bytes)`)

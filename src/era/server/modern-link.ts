@@ -8,6 +8,8 @@ import { cancelledParams } from '../../rpc/connection.ts'
 import type { CancelRequest, Connection } from '../../rpc/connection.ts'
 import type { Channel, Outgoing } from '../../transport/channel/channel.ts'
 import { memberOf } from '../../values/json-object.ts'
+import { ScanError } from '../../wire/json/scan-error.ts'
+import { checkQuestion } from '../../wire/message/envelope.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { requestMessage } from '../../wire/message/message.ts'
@@ -332,12 +334,19 @@ const checkQuestions = (result: Payload): void => {
   if (fault !== undefined) throw new Failure('protocol', fault)
 }
 
-/** Why the questions cannot be checked for the host (B059); `undefined`: they can. */
+/** Why the questions cannot be checked for the host (B059, B270); `undefined`: they can. */
 const faultInQuestions = (result: Payload): string | undefined => {
   if (result.isAbsent('inputRequests')) return undefined
   const members = result.object('inputRequests')?.members
   if (members === undefined) return 'inputRequests is not an object'
-  return new Set(members.map(({ key }) => key)).size < members.length ? 'inputRequests repeats a key' : undefined
+  if (new Set(members.map(({ key }) => key)).size < members.length) return 'inputRequests repeats a key'
+  try {
+    for (const member of members) checkQuestion(result.bytes, member)
+    return undefined
+  } catch (error) {
+    if (error instanceof ScanError) return `a question is unusable: ${error.message}`
+    throw error
+  }
 }
 
 /** The result of a request of the gateway itself; throws `Failure` unless it is complete (B010). */

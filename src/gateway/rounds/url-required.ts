@@ -6,6 +6,7 @@ import { askerOf } from './encode-requests.ts'
 import { Refusal, toolText } from '../../rpc/call.ts'
 import type { Call, Outcome, Resume, ServerError } from '../../rpc/call.ts'
 import { parseOwnJson } from '../../values/own-json.ts'
+import { PARAMS_KEYS } from '../../wire/protocol/deciding-keys.ts'
 import { cleanMessage } from '../../wire/protocol/label.ts'
 import { METHODS } from '../../wire/protocol/methods.ts'
 import { elementsAt } from '../../wire/message/members.ts'
@@ -50,11 +51,13 @@ export const urlRequired = (error: ServerError, { call, resume, downstream, view
   throw error
 }
 
-/** The entries that are objects, each within the bytes of the error. */
+/** The entries that are objects, each within the bytes of the error. Throws `ScanError` for one with an ambiguous key (B270). */
 const elicitationsIn = ({ error }: ServerError): readonly Payload[] => {
   const list = error.object('data')?.member('elicitations')
   const entries = list === undefined ? [] : elementsAt(error.bytes, list.start)
-  return entries.filter(({ start }) => error.bytes[start] === OPEN_BRACE).map(({ start }) => Payload.at(error.bytes, start))
+  return entries
+    .filter(({ start }) => error.bytes[start] === OPEN_BRACE)
+    .map(({ start }) => Payload.at(error.bytes, start, PARAMS_KEYS))
 }
 
 /** The server's ids of the elicitations. */

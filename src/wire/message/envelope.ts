@@ -7,7 +7,15 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { intoBlocks } from './content-blocks.ts'
-import { ENVELOPE_KEYS, ERROR_KEYS, META_KEYS, PARAMS_KEYS, REF_KEYS, RESULT_KEYS } from '../protocol/deciding-keys.ts'
+import {
+  ENVELOPE_KEYS,
+  ERROR_KEYS,
+  META_KEYS,
+  PARAMS_KEYS,
+  QUESTION_KEYS,
+  REF_KEYS,
+  RESULT_KEYS,
+} from '../protocol/deciding-keys.ts'
 import { lastMember, membersAt } from './members.ts'
 import { readEnds } from './message-ends.ts'
 import { Payload, stringAt } from './payload.ts'
@@ -171,6 +179,15 @@ const intoParams: Into = (key, scanner) => {
 }
 const intoResult: Into = (key, scanner, keyStart) =>
   key === '_meta' ? scanner.object(undefined, META_KEYS) : intoBlocks(key, scanner, keyStart)
+
+/**
+ * Checks a question within a result of a server: like those of a request, the keys of a question and of its params that decide may not be
+ * repeated or in another case (B270). Throws `ScanError`.
+ */
+export const checkQuestion = (bytes: Buffer, { start }: Span): void => {
+  new Scanner(bytes, { start, strict: false }).object(intoQuestion, QUESTION_KEYS)
+}
+const intoQuestion: Into = (key, scanner) => (key === 'params' ? scanner.object(intoParams, PARAMS_KEYS) : undefined)
 
 /** Throws: JSON that is no object has another error code than text that is no JSON ([JSON-RPC 2.0, 5.1]). */
 const refuseScalar = (scanner: Scanner): never => {

@@ -46,11 +46,14 @@ const folded = (unit: number): number => {
 /** Keys of the message itself. */
 export const ENVELOPE_KEYS = new DecidingKeys(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
 
+/** Keys of an entry of `inputRequests`. */
+export const QUESTION_KEYS = new DecidingKeys(['method', 'params'])
+
 /** Keys of `params`, in requests and notifications of both directions. */
 export const PARAMS_KEYS = new DecidingKeys(
   `_meta name arguments uri ref cursor taskId level requestState inputResponses task context
   protocolVersion capabilities clientInfo notifications requestId progressToken status logger
-  message mode url elicitationId requestedSchema includeContext messages tools`.split(/\s+/),
+  message mode url elicitationId requestedSchema includeContext messages tools toolChoice`.split(/\s+/),
 )
 
 /** Keys of every `_meta` that is read. */

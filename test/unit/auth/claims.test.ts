@@ -36,6 +36,9 @@ describe('who it is', () => {
     expect([beginning(1_000, early - 1), beginning(1_000, early), beginning(1_000, 1_000_000)]).toEqual([false, true, true])
     expect([beginning('0', 0), beginning(null, 0)]).toEqual([false, false])
   })
+  test('T-07 refused where it is bound to a key in whatever form', () => {
+    for (const cnf of [{ jkt: 'x' }, {}, 'x', 0, false, null]) expect(admit({ cnf })).toBeUndefined()
+  })
   test('its claims are kept only where rules read them', () => {
     const kept = (keepsClaims: boolean | undefined): unknown =>
       judgeClaims({ ...good, dept: 'x' }, { ...READING, ...(keepsClaims !== undefined && { keepsClaims }) }).admitted?.identity

@@ -172,3 +172,48 @@ test('B268 a pipe has the era of its process, and a call without a link says not
   expect(await watch.isChange(REFUSED.legacy, undefined)).toBe(false)
   expect(asked).toBe(0)
 })
+
+const serverError = (code: number, message = 'no'): ServerError => new ServerError(code, message, Payload.of({}))
+
+test.each<[Era, ServerError, boolean]>([
+  ['legacy', serverError(-32_020), true],
+  ['legacy', serverError(-32_021), true],
+  ['legacy', serverError(-32_022), true],
+  ['legacy', serverError(-32_601), false],
+  ['legacy', serverError(-32_000, 'no session'), false],
+  ['modern', serverError(-32_601), true],
+  ['modern', serverError(-32_600), true],
+  ['modern', serverError(-32_000), true],
+  ['modern', serverError(-1, 'Server not initialized'), true],
+  ['modern', serverError(-1, 'unknown session'), true],
+  ['modern', serverError(-32_602), false],
+  ['modern', serverError(-32_021), false],
+])('B268 whether a server of the %s era that refuses with %s is asked: %s', async (era, error, isAsked) => {
+  const link = linkOf(era)
+  let asked = 0
+  const watch = new EraWatch({
+    link: () => link,
+    probe: async () => (asked++, era === 'legacy' ? 'modern' : 'legacy'),
+    changed: () => undefined,
+    nowMs: () => LATER_MS,
+  })
+  expect([await watch.isChange(error, link), asked]).toEqual([isAsked, isAsked ? 1 : 0])
+})
+
+test.each<[Era | undefined, boolean]>([
+  ['legacy', false],
+  ['modern', true],
+  [undefined, true],
+])(
+  'B231 B268 a call over a link that was replaced is sent again only where the new one is of another era: %s',
+  async (era, isAgain) => {
+    const now = era && linkOf(era)
+    const watch = new EraWatch({
+      link: () => now,
+      probe: async () => expect.fail('nothing is asked'),
+      changed: () => undefined,
+      nowMs: () => LATER_MS,
+    })
+    expect(await watch.isChange(REFUSED.legacy, linkOf('legacy'))).toBe(isAgain)
+  },
+)

@@ -13,7 +13,11 @@ const PROMPTS = '{"prompts":[{"name":"p"}]}'
 const readTools = (
   tools: string,
   capabilities: object = { tools: {}, prompts: {} },
-  { instructions, secret }: { readonly instructions?: string | undefined; readonly secret?: string } = {},
+  {
+    instructions,
+    secret,
+    known,
+  }: { readonly instructions?: string | undefined; readonly secret?: string; readonly known?: Inventory } = {},
 ): Promise<Inventory> => {
   const results: Readonly<Record<string, string>> = { 'tools/list': `{"tools":[${tools}]}`, 'prompts/list': PROMPTS }
   const fetch = (method: string): Promise<Payload> => {
@@ -31,7 +35,7 @@ const readTools = (
     nowMs: () => 0,
     hasCredential: (json) => secret !== undefined && json.includes(secret),
     reached: () => undefined,
-    known: undefined,
+    known,
   })
 }
 
@@ -48,6 +52,27 @@ test.each([
   expect([lists.tools.map(({ original }) => original), lists.prompts.length]).toEqual([['a', 'b'], 1])
   expect(leftOut).toEqual([{ kind: 'tools', name, reason: expect.stringContaining('is not valid JSON') as string }])
   expect(warnings).toEqual([])
+})
+
+test.each(['"Name":"b__delete"', '"NAME":"b__delete"', '"name":"b__delete"', '"na\\u006de":"b__delete"'])(
+  'T-18 T-20 a tool that a host may read under another name is left out, and nothing else: %s',
+  async (more) => {
+    for (const double of [`{"name":"read",${more}}`, `{${more},"name":"read"}`]) {
+      const { lists, leftOut } = await readTools(`${tool('a')},${double.replace('}', ',"inputSchema":{}}')},${tool('b')}`)
+      expect(lists.tools.map(({ original }) => original)).toEqual(['a', 'b'])
+      expect(leftOut.map(({ reason }) => reason)).toEqual(['has several keys that a host may read as name'])
+    }
+  },
+)
+
+test('B287 a list that no capability names is not asked for again, unless the server is another one by now', async () => {
+  const first = await readTools(tool('a'), { tools: {} })
+  const prompts = async (known: Inventory): Promise<number> =>
+    (await readTools(tool('a'), { tools: {} }, { known })).lists.prompts.length
+  const without: Inventory = { ...first, absent: ['prompts'] }
+  expect(await prompts(without)).toBe(0)
+  expect(await prompts({ ...without, revision: '2025-06-18' })).toBe(1)
+  expect(await prompts({ ...without, capabilities: { tools: {}, resources: {} } })).toBe(1)
 })
 
 test('B287 of a list that no capability names is told, too, what is left out of it', async () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { restAfter, Rereads } from '../../../src/downstream/lists/rereads.ts'
+import { isWorthReading, restAfter, Rereads } from '../../../src/downstream/lists/rereads.ts'
 
 const PERIOD_MS = 30_000
 
@@ -164,4 +164,19 @@ describe('reading lists again', () => {
     expect(reads).toHaveLength(2)
     rereads.close()
   })
+})
+
+test.each([
+  [0, 1_000],
+  [100, 1_000],
+  [150, 1_500],
+  [2_000, 20_000],
+])('B285 lists whose reading took %i ms are read again for a host once they are %i ms old', (costMs, oldMs) => {
+  let nowMs = 5_000
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+  const last = { readMs: 5_000, costMs }
+  nowMs += oldMs - 1
+  expect(isWorthReading(last, 1_000)).toBe(false)
+  nowMs += 1
+  expect(isWorthReading(last, 1_000)).toBe(true)
 })

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { DecidingKeys, isCaseVariant } from '../../../src/wire/protocol/deciding-keys.ts'
-import { EnvelopeError, readHostMessage, readServerMessage, splitBatch } from '../../../src/wire/message/envelope.ts'
+import {
+  EnvelopeError,
+  progressTokenOf,
+  readHostMessage,
+  readServerMessage,
+  splitBatch,
+} from '../../../src/wire/message/envelope.ts'
 import type { Envelope } from '../../../src/wire/message/envelope.ts'
 import { join } from '../../../src/wire/message/payload.ts'
 
@@ -39,6 +45,7 @@ describe('T-20 keys that decide', () => {
     '{"_meta":{"progresstoken":1}}',
     '{"_meta":{"IO.modelcontextprotocol/protocolVersion":1}}',
     '{"_meta":{"dev.trun\u212aline/hops":1}}',
+    '{"messages":[],"ToolChoice":{"mode":"auto"}}',
     '{"ref":{"type":"ref/prompt","Name":"x"}}',
   ])('B270 are refused in another case: %s', (params) => {
     expect(() => host(params)).toThrow('only in case')
@@ -57,6 +64,29 @@ describe('T-20 keys that decide', () => {
     const message = Buffer.from(`{"jsonrpc":"2.0","id":7,"method":"tools/call",${more}}`)
     expect(() => readHostMessage(message, LIMITS)).toThrow('only in case')
     expect(() => readServerMessage(message)).toThrow('only in case')
+  })
+
+  // What the rules of BRIDGING 2.1 to 2.5 and 3 decide by or write.
+  test.each(
+    `_meta name arguments uri ref cursor taskId level requestState inputResponses task context protocolVersion capabilities clientInfo
+    notifications requestId progressToken status logger message mode url elicitationId requestedSchema includeContext messages tools
+    toolChoice`.split(/\s+/),
+  )('B270 are refused in another case in params: %s', (key) => {
+    const upper = key.toUpperCase()
+    for (const twice of [`"${key}":1,"${upper}":2`, `"${upper}":2,"${key}":1`, `"${upper}":1`, `"${key}":1,"${key}":2`]) {
+      expect(() => host(`{${twice}}`)).toThrow(EnvelopeError)
+      expect(() => server(`"method":"m","params":{${twice}}`)).toThrow(EnvelopeError)
+    }
+  })
+
+  test.each(
+    `_meta resultType ttlMs cacheScope content structuredContent isError contents messages completion inputRequests requestState task
+    taskId status tools resources resourceTemplates prompts nextCursor supportedVersions protocolVersion capabilities instructions action
+    roots role`.split(/\s+/),
+  )('B270 are refused in another case in a result: %s', (key) => {
+    const upper = key.toUpperCase()
+    for (const twice of [`"${key}":1,"${upper}":2`, `"${upper}":1`, `"${key}":1,"${key}":2`])
+      expect(() => server(`"result":{${twice}}`)).toThrow(EnvelopeError)
   })
 
   test('B270 are refused in results and errors of servers', () => {
@@ -98,6 +128,17 @@ describe('T-20 keys that decide', () => {
     ] as const)
       expect([key, isCaseVariant(key, name)]).toEqual([key, false])
   })
+})
+
+test.each([
+  ['{"_meta":{"progressToken":"p"}}', '"p"'],
+  ['{"_meta":{"progressToken":0}}', '0'],
+  ['{"_meta":{"progressToken":null}}', undefined],
+  ['{"_meta":null}', undefined],
+  ['{}', undefined],
+  ['null', undefined],
+])('B282 a progress token that is null is none: %s', (params, token) => {
+  expect(progressTokenOf(host(params).params)).toBe(token)
 })
 
 describe('B269 any other key is content', () => {

@@ -108,6 +108,8 @@ describe('Mcp-Param-* headers', () => {
     expect(checked('{"s":"a"}', { 'mcp-param-s': '=?base64?*?=' })).toBe('the header Mcp-Param-S cannot be decoded')
     expect(checked('{"s":"a"}', { 'mcp-param-s': ['a', 'b'] })).toBe('the header Mcp-Param-S cannot be decoded')
     expect(checked('{"b":true}', { 'mcp-param-b': 'True' })).toMatch('differs')
+    for (const args of ['{}', '{"s":null}', '{"o":{"s":"a"}}'])
+      expect(checked(args, { 'mcp-param-s': 'a' })).toBe('the header Mcp-Param-S is sent without the parameter s')
     expect(checked('{"s":"é","b":true}', { 'mcp-param-s': '=?base64?w6k=?=', 'mcp-param-b': 'true' })).toBeUndefined()
   })
 
