@@ -86,6 +86,7 @@ export class Downstream {
   readonly #handlers: LinkEventHandlers
   readonly #links: Links
   readonly #linkStarts: LinkStarts
+  readonly #restarts: Restarts
   readonly #linkLists: LinkLists
   readonly #sessionWatches: SessionWatches
   readonly #eraWatch: EraWatch<Link>
@@ -146,7 +147,8 @@ export class Downstream {
     /** Whether a modern server may have a legacy side. Not for the only host of a pipe, whose main link has the host's era. */
     const mayServeLegacy = (): boolean => environment.soleHost === undefined && dialer.mayBeLegacy
     const restarts = new Restarts(() => optionsNow().limits.maxRestarts, nowMs)
-    const starts = new LinkStarts(backoff, nowMs, restarts)
+    this.#restarts = restarts
+    const starts = new LinkStarts(backoff, nowMs, restarts, (failure) => dialer.isCrash(failure))
     this.#linkStarts = starts
     const links = new Links(options, {
       open: callerLinkOpener({
@@ -291,6 +293,10 @@ export class Downstream {
   /** Outages since the start, those of all principals. */
   get outages(): number {
     return this.health$.value.failures + (this.personal?.outages ?? 0)
+  }
+  /** Processes that ended by themselves since the start, those of all callers. */
+  get crashes(): number {
+    return this.#restarts.crashes + (this.personal?.crashes ?? 0)
   }
   /** Whether a host watches resources or tasks. */
   get isWatched(): boolean {

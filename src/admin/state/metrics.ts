@@ -89,6 +89,11 @@ const stateFamilies = ({
       'Outages of a server.',
       servers.map(({ server, downstream }) => ({ labels: { server }, value: downstream.outages })),
     ),
+    counter(
+      'trunkline_server_crashes',
+      'Processes of a server that ended by themselves, those of its callers included.',
+      servers.map(({ server, downstream }) => ({ labels: { server }, value: downstream.crashes })),
+    ),
     gauge('trunkline_sessions', 'Sessions of legacy hosts.', one(front.sessionCount)),
     gauge('trunkline_calls_in_flight', 'Requests of hosts in flight.', one(front.inFlight)),
     gauge(
