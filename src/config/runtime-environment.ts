@@ -57,10 +57,19 @@ export interface RuntimeEnvironment {
 /** Whether the program is a single executable, and not a script that Node runs. */
 const isExecutable = (): boolean => process.getBuiltinModule('node:sea').isSea()
 
+/** A folder that was removed resolves no relative path; paths from the root do not need it. */
+const workingFolder = (): string => {
+  try {
+    return process.cwd()
+  } catch {
+    return '/'
+  }
+}
+
 /** `overrides`: options of the command line. */
 export const readRuntimeEnvironment = (overrides: RuntimeEnvironment['overrides'] = {}): RuntimeEnvironment => ({
   env: withSession(process.env, process.platform, process.getuid?.()),
-  cwd: process.cwd(),
+  cwd: workingFolder(),
   home: homeFolder(),
   uid: process.getuid?.(),
   pid: process.pid,

@@ -91,6 +91,7 @@ export class Downstream {
   readonly #handlers: LinkEventHandlers
   readonly #links: Links
   readonly #linkStarts: LinkStarts
+  readonly #restarts: Restarts
   readonly #linkLists: LinkLists
   readonly #sessionWatches: SessionWatches
   readonly #eraChanges: EraChanges
@@ -128,7 +129,7 @@ export class Downstream {
     const dialing = { ...common, states, main, requests, handlers, dialer }
 
     const restarts = new Restarts(() => this.#options.limits.maxRestarts, nowMs)
-    const starts = new LinkStarts(environment.backoff, nowMs, restarts)
+    const starts = new LinkStarts(environment.backoff, nowMs, restarts, (failure) => dialer.isCrash(failure))
     const links = new Links(options, {
       open: callerLinkOpener({ ...dialing, starts }),
       sessionSeen: () => dialer.sessionSeen(),
@@ -178,6 +179,7 @@ export class Downstream {
     this.#handlers = handlers
     this.#links = links
     this.#linkStarts = starts
+    this.#restarts = restarts
     this.#linkLists = linkLists
     this.#eraChanges = eraChanges
     this.#errors = errors
@@ -244,6 +246,10 @@ export class Downstream {
   /** Outages since the start, those of all principals. */
   get outages(): number {
     return this.health$.value.failures + (this.personal?.outages ?? 0)
+  }
+  /** Processes that ended by themselves since the start, those of all callers. */
+  get crashes(): number {
+    return this.#restarts.crashes + (this.personal?.crashes ?? 0)
   }
   /** Whether a host watches resources or tasks. */
   get isWatched(): boolean {

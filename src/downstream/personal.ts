@@ -16,6 +16,7 @@ interface PersonalDownstream {
   readonly usedMs: number
   readonly isWatched: boolean
   readonly outages: number
+  readonly crashes: number
   start(): void
   stop(drainMs?: number): Promise<void>
   adopt(options: ServerOptions): void
@@ -38,6 +39,7 @@ export class Personal<D extends PersonalDownstream> implements Sweepable {
   readonly #entries = new Map<string, Entry<D>>()
   /** Of objects that no longer exist. */
   #pastOutages = 0
+  #pastCrashes = 0
 
   constructor(source: PersonalSource<D>) {
     this.#source = source
@@ -75,6 +77,11 @@ export class Personal<D extends PersonalDownstream> implements Sweepable {
     return this.all.reduce((sum, { outages }) => sum + outages, this.#pastOutages)
   }
 
+  /** Processes that ended by themselves since the start. */
+  get crashes(): number {
+    return this.all.reduce((sum, { crashes }) => sum + crashes, this.#pastCrashes)
+  }
+
   get all(): readonly D[] {
     return [...this.#entries.values()].map(({ downstream }) => downstream)
   }
@@ -88,6 +95,7 @@ export class Personal<D extends PersonalDownstream> implements Sweepable {
       if (downstream.isUsed || nowMs - Math.max(entry.usedMs, downstream.usedMs) < idleStopMs) continue
       this.#entries.delete(principal)
       this.#pastOutages += downstream.outages
+      this.#pastCrashes += downstream.crashes
       void downstream.stop()
     }
   }

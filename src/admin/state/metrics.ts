@@ -84,6 +84,11 @@ const serverFamilies = ({ fleet, configuration }: Measured): readonly Family[] =
       'Outages of a server.',
       each(({ outages }) => outages),
     ),
+    counter(
+      'trunkline_server_crashes',
+      'Processes of a server that ended by themselves, those of its callers included.',
+      each(({ crashes }) => crashes),
+    ),
   ]
 }
 

@@ -8,7 +8,7 @@ import type { CommandPrinter } from '../../operator-command.ts'
 import type { Running } from '../../app/running.ts'
 import { foundFoot, foundHead } from '../setup/found.ts'
 import { CommandError, CRASH_MS, EXIT, load } from '../terminal/io.ts'
-import type { Invocation, Loaded } from '../terminal/io.ts'
+import type { Invocation, Io, Loaded } from '../terminal/io.ts'
 import { portHolder } from '../terminal/port-holder.ts'
 import { WORKER_VARIABLE } from './exchange.ts'
 import { openLog, openServices } from './serving.ts'
@@ -36,7 +36,7 @@ export const up = async (invocation: Invocation, options: UpOptions = {}): Promi
     const { serveAsWorker } = await import('./worker.ts')
     return serveAsWorker(invocation)
   }
-  const loaded = await load(invocation)
+  const loaded = await load({ ...invocation, io: withEarlyHangup(invocation.io) })
   const { io } = loaded
   using screen = options.stdio === true ? undefined : openScreen(loaded)
   if (screen === undefined) remarkLines(io, headLines(loaded))
@@ -57,6 +57,20 @@ export const up = async (invocation: Invocation, options: UpOptions = {}): Promi
   await running.stop(isExhausted || io.crashed.aborted ? CRASH_MS : undefined)
   await services[Symbol.asyncDispose]()
   return isExhausted ? EXIT.internal : EXIT.ok
+}
+
+/** SIGHUP during the start asks for a reload after it: service managers take a process for started as soon as it runs. */
+const withEarlyHangup = (io: Io): Io => {
+  let isAsked = false
+  const off = io.onHangup(() => (isAsked = true))
+  return {
+    ...io,
+    onHangup: (callback) => {
+      off()
+      if (isAsked) queueMicrotask(callback)
+      return io.onHangup(callback)
+    },
+  }
 }
 
 /** `pipe`: settles when the host on it has disconnected. */

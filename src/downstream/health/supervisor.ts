@@ -215,7 +215,7 @@ export class Supervisor {
   #restartMs(): number {
     const { options, restarts, environment } = this.#source
     const { key } = options()
-    restarts.ended()
+    restarts.ended(true)
     if (restarts.waitMs > 0) environment.limits.hit('limits.restarts', key)
     return restarts.waitMs
   }

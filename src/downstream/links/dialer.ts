@@ -128,7 +128,7 @@ export class Dialer {
   }
 
   /** Whether the failure is the end of a process that we started. Any other failure is a failure to connect. */
-  isCrash(failure: Failure): boolean {
+  isCrash(failure: unknown): boolean {
     const { launch, url } = this.#options
     return launch !== undefined && isProcessEnd(failure) && (url === undefined || this.#companion === undefined)
   }

@@ -21,13 +21,16 @@ export class LinkStarts {
   readonly #options: BackoffOptions
   readonly #nowMs: () => number
   readonly #restarts: Restarts
+  readonly #isCrash: (failure: unknown) => boolean
   readonly #records = new Map<string, Failing>()
   readonly #closing = new AbortController()
 
-  constructor(options: BackoffOptions, nowMs: () => number, restarts: Restarts) {
+  /** `isCrash`: a process of the server ended by itself. */
+  constructor(options: BackoffOptions, nowMs: () => number, restarts: Restarts, isCrash: (failure: unknown) => boolean) {
     this.#options = options
     this.#nowMs = nowMs
     this.#restarts = restarts
+    this.#isCrash = isCrash
     // Each waiting caller adds a listener; Node 22 warns of more than ten.
     setMaxListeners(0, this.#closing.signal)
   }
@@ -61,7 +64,7 @@ export class LinkStarts {
   }
 
   #failed(key: string, upMs: number, failure: unknown): void {
-    this.#restarts.ended()
+    this.#restarts.ended(this.#isCrash(failure))
     const nowMs = this.#nowMs()
     for (const [other, { nextMs }] of this.#records) if (nowMs - nextMs >= this.#options.windowMs) this.#records.delete(other)
     const record = this.#records.get(key) ?? { backoff: new Backoff(this.#options), nextMs: 0 }

@@ -12,14 +12,21 @@ export class Restarts {
   readonly #max: () => number
   readonly #nowMs: () => number
   #endedMs: number[] = []
+  #crashes = 0
 
   constructor(max: () => number, nowMs: () => number) {
     this.#max = max
     this.#nowMs = nowMs
   }
 
-  /** Counts a process that ended by itself or did not start. */
-  ended(): void {
+  /** Processes that ended by themselves, since the start. */
+  get crashes(): number {
+    return this.#crashes
+  }
+
+  /** Counts a process that ended by itself (`isCrash`) or did not start. */
+  ended(isCrash: boolean): void {
+    if (isCrash) this.#crashes++
     const nowMs = this.#nowMs()
     this.#endedMs = [...this.#endedMs.filter((at) => nowMs - at < WINDOW_MS), nowMs]
   }

@@ -3,7 +3,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { metricsText } from '../../../src/admin/state/metrics.ts'
 import { PER_USER } from '../../support/credentials.ts'
 import { fake } from '../../support/fake-downstream.ts'
-import { modernPipe } from '../../support/fake-host.ts'
+import { legacyHttp, modernPipe } from '../../support/fake-host.ts'
 import { asPrincipal, startGateway } from '../../support/gateway.ts'
 import { RpcError } from '../../support/fakes/messages.ts'
 import type { TestGateway } from '../../support/gateway.ts'
@@ -44,6 +44,20 @@ test('outages stay counted after the connection of their caller was closed for b
   expect(outages).toEqual(['trunkline_server_outages_total{server="a"} 1'])
   for (const { personal } of gateway.running.fleet.downstreams$.value) personal?.sweep(Infinity)
   expect(linesOf(gateway, 'trunkline_server_outages_total')).toEqual(outages)
+})
+
+test('F-04 a process that ended by itself is counted, also where it served a single session and the server stays healthy', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy stdio', tools: ['echo'] }) } })
+  const a = gateway.fake('a')
+  a.on('tools/call', () => (a.connections.findLast(({ isOpen }) => isOpen)?.drop(), fake.never()))
+  const crashes = () => linesOf(gateway, 'trunkline_server_crashes_total')
+  expect(crashes()).toEqual(['trunkline_server_crashes_total{server="a"} 0'])
+  await using host = await legacyHttp.connect(gateway)
+  await host.call('tools/call', { name: 'a__echo', arguments: {} }).catch(() => undefined)
+  expect(crashes()).toEqual(['trunkline_server_crashes_total{server="a"} 1'])
+  expect(linesOf(gateway, 'trunkline_server_outages_total')).toEqual(['trunkline_server_outages_total{server="a"} 0'])
+  a.connections.findLast(({ isOpen }) => isOpen)?.drop()
+  await vi.waitFor(() => expect(crashes()).toEqual(['trunkline_server_crashes_total{server="a"} 2']))
 })
 
 test('the start of the process is one moment, whatever the clock of the machine does', async () => {

@@ -1,8 +1,13 @@
 /** Folders that cannot be made: each command says which one and what helps, at once, and serves what it can without them. */
-import { symlinkSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
+import { PROGRAM } from '../../support/program.ts'
+
+const execute = promisify(execFile)
 
 /** Where a folder is to be made, by what stands in its way. */
 const BAD: Readonly<Record<string, (cli: Cli) => string>> = {
@@ -52,3 +57,16 @@ describe.each(Object.entries(BAD))('%s', (_where, badPlace) => {
     expect(code).not.toBe(0)
   })
 })
+
+test.skipIf(process.platform === 'win32')(
+  'a working folder that was removed is not needed: a path that begins at the root is found',
+  async () => {
+    await using cli = await commandLine()
+    await cli.write('trunkline.yaml', `servers:\n  one: ${cli.fake()}\n`)
+    mkdirSync(cli.path('gone'))
+    const script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    const program = [process.execPath, PROGRAM, 'call', 'one__echo', 'text=x', '-c', cli.path('trunkline.yaml')]
+    const { stdout, stderr } = await execute('sh', ['-c', script, 'sh', cli.path('gone'), ...program], { env: cli.env })
+    expect([stdout, stderr]).toEqual([expect.stringContaining('x'), expect.not.stringContaining('unexpected')])
+  },
+)

@@ -1,4 +1,5 @@
 /** A configuration that changes under a gateway that serves: by the file, by SIGHUP, by `trunkline reload`. */
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { describe, expect, test, vi } from 'vitest'
@@ -98,6 +99,23 @@ describe('a reload', () => {
     await up.said(/configuration reloaded/)
     expect((await cli.here('tools', 'echo')).stdout).toMatch(/^two__echo /)
     expect(ends(cli, 'log')).toEqual(before)
+  })
+
+  // A service manager takes a process for started as soon as it runs, so that a reload may follow at once.
+  test.skipIf(process.platform === 'win32')('by SIGHUP during the start follows the start, and does not end it', async () => {
+    await using cli = await commandLine()
+    const wait = 'touch asked; while [ ! -e go ]; do sleep 0.05; done; echo 12345678'
+    const file = (prefix: string): string =>
+      `reload: { watch: false }\nsecrets:\n  s: { exec: [sh, -c, "${wait}"] }\nservers:\n  a: ${cli.fake().replace(' }', `, prefix: ${prefix}, env: { S: "\${secret:s}" } }`)}\n`
+    await cli.write('trunkline.yaml', file('one'))
+    const up = cli.spawn(['up', '--listen', '127.0.0.1:0'])
+    await vi.waitFor(() => expect(existsSync(cli.path('asked'))).toBe(true))
+    await cli.write('trunkline.yaml', file('two'))
+    up.signal('SIGHUP')
+    await cli.write('go', '')
+    await up.said(/configuration reloaded/)
+    await up.said(/server is ready/)
+    expect((await cli.here('tools', 'echo')).stdout).toMatch(/^two__echo /)
   })
 
   test('lets the calls of a removed server end, then ends it', async () => {

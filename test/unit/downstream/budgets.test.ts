@@ -46,7 +46,7 @@ test('F-04 after so many ends within a minute the next start waits until the old
   )
   for (let at = 0; at < 3; at++) {
     expect(restarts.waitMs).toBe(0)
-    restarts.ended()
+    restarts.ended(true)
     nowMs += 1_000
   }
   expect(restarts.waitMs).toBe(57_000)
@@ -58,7 +58,7 @@ test('F-04 after so many ends within a minute the next start waits until the old
   })
   nowMs += 57_000
   expect(restarts.waitMs).toBe(0)
-  restarts.ended()
+  restarts.ended(true)
   expect(restarts.waitMs).toBe(1_000)
 })
 

@@ -16,7 +16,7 @@ beforeEach(() => {
 
 const makeStarts = (maxRestarts = 100) => {
   const nowMs = (): number => performance.now()
-  const starts = new LinkStarts(DEFAULT_BACKOFF, nowMs, new Restarts(() => maxRestarts, nowMs))
+  const starts = new LinkStarts(DEFAULT_BACKOFF, nowMs, new Restarts(() => maxRestarts, nowMs), () => true)
   const open = vi.fn<() => Promise<Link>>().mockRejectedValue(new Failure('exited', 'it has ended'))
   return { starts, open, start: (maxWaitMs = MAX_WAIT_MS) => starts.open('a', maxWaitMs, open) }
 }

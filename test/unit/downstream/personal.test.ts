@@ -14,6 +14,7 @@ const scene = () => {
     make: () => ({
       inventory$: new BehaviorSubject<Inventory | undefined>(undefined),
       outages: 0,
+      crashes: 0,
       isWatched: false,
       get isUsed() {
         return state.isUsed
