@@ -309,7 +309,7 @@ export class Downstream {
 
   /**
    * Settles once the inventory for this caller is known, or cannot be read now; `undefined`: nothing to wait for. Never rejects.
-   * `budgetMs`: how long a legacy host waits for the legacy side of a server whose modern side is known.
+   * `budgetMs`: how long a host waits for its own era of a server of which the other era is known.
    */
   introduced(caller: Pick<Caller, 'session'>, budgetMs: number): Promise<unknown> | undefined {
     const { eras, link } = this
@@ -322,7 +322,8 @@ export class Downstream {
     const { activity, health } = this.#states.now
     const isComing = link !== undefined || (activity === 'dialing' && health.failures === 0)
     if (!isComing || !eras.isUnmet(caller)) return undefined
-    return eras.meetLegacy(link === undefined ? this.listed() : Promise.resolve(), budgetMs)
+    const isRead = link !== undefined && this.#environment.soleHost === undefined
+    return eras.meet(caller, isRead ? Promise.resolve() : this.listed(), budgetMs)
   }
 
   /** The result of the sign-in tool: waits for the lists, and throws the `Failure` that asks for the sign-in. */

@@ -56,15 +56,22 @@ export class ServerEras implements Sweepable {
     return (isOther ? offers.legacy.inventory$.value : undefined) ?? offers.inventory$.value
   }
 
-  /** Whether the server may have an inventory for this caller that is not known yet and should be read. */
-  isUnmet(caller: Pick<Caller, 'session'>): boolean {
-    return !this.#isLate && this.#source.offers.legacy.inventory$.value === undefined && this.#mayDifferFor(caller)
+  /**
+   * Whether the server may have an inventory for this caller that is not known yet and should be read: the known one is of the other era.
+   * The only host of a pipe gets a stored one of the host before it, which may have had the other era.
+   */
+  isUnmet({ session }: Pick<Caller, 'session'>): boolean {
+    const { dialer, offers } = this.#source
+    const common = offers.inventory$.value
+    if (this.#isLate || common === undefined || offers.legacy.inventory$.value !== undefined) return false
+    const isModern = isModernRevision(common.revision)
+    return session === undefined ? !isModern && dialer.mayBeModern : isModern && dialer.mayBeLegacy
   }
 
-  /** Waits at most `budgetMs` for the legacy lists, after `up`; never rejects. After a time-out later hosts do not wait again. */
-  async meetLegacy(up: Promise<unknown>, budgetMs: number): Promise<void> {
+  /** Waits at most `budgetMs` for the lists of this caller's era, after `up`; never rejects. After a time-out later hosts do not wait again. */
+  async meet({ session }: Pick<Caller, 'session'>, up: Promise<unknown>, budgetMs: number): Promise<void> {
     const met = up
-      .then(() => this.wantLegacy())
+      .then(() => (session === undefined ? undefined : this.wantLegacy()))
       .catch(() => undefined)
       .then(() => true)
     if ((await within(budgetMs, met)) === undefined) this.#isLate = true

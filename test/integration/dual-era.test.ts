@@ -8,7 +8,14 @@ import { serverStatuses } from '../../src/admin/state/status.ts'
 import { openHttpFront, openPipeFront } from '../support/differential/dual-fronts.ts'
 import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeSpec } from '../support/fake-downstream.ts'
-import { everyLegacyTransport, everyModernTransport, legacyHttp, legacyPipe, modernHttp } from '../support/fake-host.ts'
+import {
+  everyLegacyTransport,
+  everyModernTransport,
+  legacyHttp,
+  legacyPipe,
+  modernHttp,
+  modernPipe,
+} from '../support/fake-host.ts'
 import { RpcError } from '../support/fakes/messages.ts'
 import type { Turn } from '../support/fakes/turn.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
@@ -457,6 +464,40 @@ describe('what the first legacy host at a bridge is told of a server of both era
     expect(host.welcome).toEqual(toldOf(LEGACY))
     rmSync(stateDir, { recursive: true, maxRetries: 20, retryDelay: 100 })
   })
+  test.each(['http', 'stdio'] as const)(
+    'B267 B277 is the same for a sole host on a pipe after a run in which no legacy host came, on %s',
+    async (transport) => {
+      const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+      await using dual = await startDual(LEGACY, MODERN, transport)
+      {
+        await using gateway = await startGateway(dual.setup({ stateDir }))
+        expect(gateway.running.fleet.get('a')?.link).toMatchObject({ era: 'modern' })
+      }
+      await using gateway = await startGateway(
+        dual.setup({ stateDir, pipe: { server: 'a' }, gateway: { listBudgetMs: HOUR_MS } }),
+      )
+      await using host = await legacyPipe.connect(gateway)
+      expect(host.welcome).toEqual(toldOf(LEGACY))
+      rmSync(stateDir, { recursive: true, maxRetries: 20, retryDelay: 100 })
+    },
+  )
+  test.each(['http', 'stdio'] as const)(
+    'B267 B277 is what its modern side says for a modern sole host on a pipe after a legacy one, on %s',
+    async (transport) => {
+      const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+      await using dual = await startDual(LEGACY, MODERN, transport)
+      const pipe = { stateDir, pipe: { server: 'a' }, gateway: { listBudgetMs: HOUR_MS } }
+      {
+        await using gateway = await startGateway(dual.setup(pipe))
+        await using host = await legacyPipe.connect(gateway)
+        expect(host.welcome).toEqual(toldOf(LEGACY))
+      }
+      await using gateway = await startGateway(dual.setup(pipe))
+      await using host = await modernPipe.connect(gateway)
+      expect(host.welcome).toEqual(toldOf(MODERN))
+      rmSync(stateDir, { recursive: true, maxRetries: 20, retryDelay: 100 })
+    },
+  )
   test('B267 B277 is known at once after a restart, while the server cannot be reached', async () => {
     const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
     await using dual = await startDual(LEGACY, MODERN)

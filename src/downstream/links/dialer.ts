@@ -143,6 +143,11 @@ export class Dialer {
     return this.#environment.soleHost === undefined && this.mayBeLegacy
   }
 
+  /** Whether the server may speak the modern era: it is not known as a legacy server. */
+  get mayBeModern(): boolean {
+    return this.#options.era === 'auto' && this.#environment.memory.verdict(this.#options)?.era !== 'legacy'
+  }
+
   /** Whether a server with a modern main link has also accepted `initialize`. */
   get takesInitialize(): boolean {
     return this.#states.now.takesInitialize === true
