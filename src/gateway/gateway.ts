@@ -1,11 +1,11 @@
 /**
  * The routing core: one call to one server, many inventories to one list, changes to all hosts.
  *
- *     host ──► era/host/modern-host ─┐                                   ┌─► era/server/legacy-link ──► server
- *              era/host/legacy-host ─┴─► layers ─► router ─► downstream ─┴─► era/server/modern-link ──► server
- *                                     │         │
- *                                     │         └─ catalog snapshot: exposed name → server, original
- *                                     └─ each wraps the next: asking legacy hosts, and layers that are configured
+ *     host ──► host/modern ─┐                                   ┌─► era/server/legacy-link ──► server
+ *              host/legacy ─┴─► layers ─► router ─► downstream ─┴─► era/server/modern-link ──► server
+ *                                 │         │
+ *                                 │         └─ catalog snapshot: exposed name → server, original
+ *                                 └─ each wraps the next: asking legacy hosts, and layers that are configured
  *
  * A call passes this line once from left to right, its outcome once from right to left.
  */
@@ -77,6 +77,7 @@ interface GatewaySource {
   readonly store: Store | undefined
 }
 
+/** Members without a description are those of `Core`, which listeners use: `host/core.ts` describes them. */
 export class Gateway {
   /** Handles every call; replaced when a reload switches layers on or off. */
   handle: Handler

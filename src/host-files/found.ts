@@ -114,26 +114,7 @@ export const readPlace = async (host: HostName, place: HostPlace, user: UserEnvi
   for (const server of read) {
     const { name } = server
     const own = [...server.problems]
-    const reading = {
-      env: user.env,
-      constants,
-      inputs,
-      folder: workspaceOf(file),
-      home: user.home,
-      files: new Set<string>(),
-      secrets: () => Promise.resolve({ message: 'not a variable of hosts', remedy: '' }),
-      forms: FORMS[kind],
-      warn: () => undefined,
-    }
-    const tree = typedStrings(await withEnvFile(server.tree, reading, own))
-    const { draft, variables } = translate(tree, {
-      form: FORMS[kind],
-      isOpen: kind === 'gemini' || kind === 'goose',
-      constants,
-      inputs,
-      env: user.env,
-      folder: workspaceOf(file),
-    })
+    const { draft, variables } = await translated(server.tree, { kind, file, user, constants, inputs }, own)
     const isOff = draft['enabled'] === false
     const { place: at, path } = server.tree
     const isEmptyEntry = draft['command'] === undefined && draft['url'] === undefined
@@ -150,6 +131,30 @@ export const readPlace = async (host: HostName, place: HostPlace, user: UserEnvi
     }
   }
   return { ...about, servers: list, problems: problems.map(formatProblem), warnings, isConnected }
+}
+
+/** Where an entry is. */
+interface EntryPlace {
+  readonly kind: keyof typeof FORMS
+  readonly file: string
+  readonly user: UserEnvironment
+  readonly constants: Readonly<Record<string, string>>
+  readonly inputs: ReturnType<typeof readInputs>
+}
+
+/** The entry with our variables, and with those of its env file. */
+const translated = async (entry: MapTree, { kind, file, user, constants, inputs }: EntryPlace, problems: Problem[]) => {
+  const common = { env: user.env, constants, inputs, folder: workspaceOf(file) }
+  const reading = {
+    ...common,
+    home: user.home,
+    files: new Set<string>(),
+    secrets: () => Promise.resolve({ message: 'not a variable of hosts', remedy: '' }),
+    forms: FORMS[kind],
+    warn: () => undefined,
+  }
+  const tree = typedStrings(await withEnvFile(entry, reading, problems))
+  return translate(tree, { ...common, form: FORMS[kind], isOpen: kind === 'gemini' || kind === 'goose' })
 }
 
 /** A file from which no server is used. */

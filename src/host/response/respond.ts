@@ -248,9 +248,9 @@ const wrapped = (server: ServerError, failed: Failed, message?: string): Parts =
 }
 
 /** Returns the server's error object byte for byte, and the server's key (B272). */
-const originalData = ({ error, server, code }: ServerError, failed: Failed): Draft => {
+const originalData = ({ error, server }: ServerError, failed: Failed): Draft => {
   const facts = server === undefined ? {} : { server: { key: server, displayName: server } }
-  const gateway = gatewayData(new Failure('protocol', 'a code that is not relayed', { ...facts, code }), failed)
+  const gateway = gatewayData(new Failure('protocol', 'a code that is not relayed', facts), failed)
   const data = new Draft()
   for (const [key, value] of Object.entries(gateway)) data.set(key, JSON.stringify(value))
   data.set('original', error.fresh().parts())

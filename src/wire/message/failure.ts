@@ -54,8 +54,6 @@ export interface FailureFacts {
   readonly signIn?: boolean
   /** The text for the host, if the message is for the operator only. */
   readonly told?: string
-  /** The JSON-RPC code of a server's error that must not be relayed. */
-  readonly code?: number
 }
 
 /** Thrown for every expected failure. The message is for the log. Hosts get it only if it is about an option of Trunkline. */

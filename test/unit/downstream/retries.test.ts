@@ -122,7 +122,7 @@ test.each<[what: string, error: unknown, method: string, is: boolean]>([
   ['a tool', new ServerError(-32020, 'other headers', Payload.of({})), 'tools/call', true],
   ['a read', new ServerError(-32020, 'other headers', Payload.of({})), 'resources/read', false],
   ['a tool with another code', new ServerError(-32602, 'other headers', Payload.of({})), 'tools/call', false],
-  ['a tool and not by the server', new Failure('lost', 'broke', { code: -32020 }), 'tools/call', false],
+  ['a tool and not by the server', new Failure('lost', 'broke'), 'tools/call', false],
 ])('B221 a refusal of %s may mean that other headers are expected', (_, error, method, is) => {
   expect(isMismatch(error, call(method))).toBe(is)
 })
