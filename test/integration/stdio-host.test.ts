@@ -140,6 +140,20 @@ test('B100 B293 where only 2026-07-28 is spoken, a ping is a request without its
 })
 
 describe('7.4 mistakes of the host', () => {
+  test('an id that is in flight is refused, whichever era has it; its text is another id', async () => {
+    await using gateway = await start()
+    await using host = attach(gateway)
+    const call = request(5, 'tools/call', { name: 'a__x', _meta: { [KEY.version]: MODERN, [KEY.capabilities]: {} } })
+    gateway.fake('a').on('tools/call', fake.never)
+    host.write(call)
+    await host.sendRaw(INITIALIZE, 'init').response
+    await gateway.fake('a').until('tools/call')
+    const busy = { code: -32600, message: 'a request with id 5 is in progress' }
+    expect((await host.sendRaw(described(5, 'tools/list'), 5).response).error).toEqual(busy)
+    expect((await host.sendRaw(request(5, 'ping'), 5).response).error).toEqual(busy)
+    expect((await host.sendRaw(request('5', 'ping'), '5').response).result).toEqual({})
+    expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
+  })
   test('before initialize a request without _meta is answered -32600, naming both ways in', async () => {
     await using gateway = await start()
     await using host = attach(gateway)

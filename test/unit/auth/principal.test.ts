@@ -141,3 +141,12 @@ describe('another claim', () => {
     expect(nameOf({ sub: 'ci', client_id: 'ci' }, { subject })).toBeDefined()
   })
 })
+
+test.each(
+  `sid session_state auth_time amr nonce at_hash act may_act preferred_username username user_name user_id uid name given_name family_name
+  nickname unique_name upn email phone_number login_hint`.split(/\s+/),
+)('T-39 without a subject a token with "%s" is not of a machine, whatever marks it', (claim) => {
+  const marked = { client_id: 'ci', gty: 'client-credentials' }
+  expect(nameOf(marked)).toBe(JSON.stringify([ISSUER, 'client', 'ci']))
+  expect(nameOf({ ...marked, [claim]: 'x' })).toBeUndefined()
+})

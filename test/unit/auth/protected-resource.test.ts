@@ -25,6 +25,8 @@ test.each([
   ['/servers/A/mcp', undefined],
   ['/other', undefined],
   ['/mcpx', undefined],
+  ['/ssex', undefined],
+  ['/messagesx', undefined],
   ['x', undefined],
 ])('B264 the document at …/oauth-protected-resource%s is that of %s', (path, resource) => {
   expect(resourceAt(of('https://gw.test/mcp'), WELL_KNOWN + path)).toBe(resource)

@@ -41,6 +41,9 @@ test.each([
   ['http://evil.test/localhost', false],
   ['ftp://localhost', false],
   ['localhost', false],
+  ['http://localhost/', false],
+  ['http://127.0.0.1:8080/page', false],
+  ['http://localhost?http://evil.test', false],
   ['', false],
 ])('T-01 the Origin %j is accepted: %s', (header, isAllowed) => {
   expect(isAllowedOrigin(header, RULES)).toBe(isAllowed)
