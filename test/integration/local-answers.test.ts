@@ -1,7 +1,14 @@
 /** What the gateway answers by itself, on either side, and what one era no longer has (BRIDGING 3.12; 8.5). */
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
-import { everyLegacyTransport, everyModernTransport, legacyHttp, legacyPipe, legacySse, modernHttp } from '../support/fake-host.ts'
+import {
+  everyLegacyTransport,
+  everyModernTransport,
+  legacyHttp,
+  legacyPipe,
+  legacySse,
+  modernHttp,
+} from '../support/fake-host.ts'
 import type { Pending } from '../support/fake-host.ts'
 import { startGateway } from '../support/gateway.ts'
 

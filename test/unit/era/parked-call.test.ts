@@ -90,10 +90,10 @@ test('B075 what its server tells reaches the request that carries the call now; 
   const { parked, nonces, call, question } = open()
   const server = Promise.withResolvers<Outcome>()
   const [one, two] = [vi.fn(), vi.fn()]
-  let tell: Call['notify'] | undefined
-  const first = parked.start({ ...call({}), notify: one }, async ({ notify, ask }) => {
-    tell = notify
-    await ask?.(question)
+  let tell: ((...told: Parameters<Call['notify']>) => void) | undefined
+  const first = parked.start({ ...call({}), notify: one }, async (carried) => {
+    tell = (...told) => carried.notify(...told)
+    await carried.ask?.(question)
     return server.promise
   })
   const said = Payload.of({ progress: 1 })
