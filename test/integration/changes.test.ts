@@ -731,3 +731,32 @@ test('3.7 one that tells of its changes is not asked for them', async () => {
   await gateway.fake('b').journal.when(() => (gateway.fake('b').all('tools/list').length >= 10 ? true : undefined))
   expect(gateway.fake('a').all('tools/list')).toEqual([])
 })
+
+test.each(everyLegacyTransport)(
+  'B128 a list request that waits for a first start is not overtaken by its list_changed, over $name',
+  async ({ connect }) => {
+    const released = Promise.withResolvers<void>()
+    const tools = [{ name: 'one', inputSchema: { type: 'object' } }]
+    await using a = await FakeDownstream.start(
+      fake.of({ tools: ['one'], on: { 'tools/list': () => released.promise.then(() => ({ tools })) } }),
+    )
+    await using gateway = await startGateway({
+      servers: {},
+      fakes: new Map([['a', a]]),
+      early: true,
+      gateway: { listBudgetMs: 3_600_000 },
+    })
+    await using host = await connect(gateway)
+    const { response } = host.begin('tools/list')
+    await a.until('tools/list')
+    // An answer to a later request: the gateway has begun to serve the list.
+    await host.call('ping')
+    released.resolve()
+    expect(await response).toMatchObject({ result: { tools: [{ name: 'a__one' }] } })
+    expect(host.heard.entries.filter(isToolsChanged)).toEqual([])
+    tools.push({ name: 'two', inputSchema: { type: 'object' } })
+    a.changed('tools')
+    await host.heard.until(isToolsChanged)
+    expect(await toolNames(host)).toEqual(['a__one', 'a__two'])
+  },
+)

@@ -27,6 +27,20 @@ describe.each(everyTransport)('over $name', ({ connect }) => {
   })
 })
 
+test('B128 B285 a change that a request for a later page finds is announced: it may be on an earlier page', async () => {
+  const tools = [tool('one'), tool('two'), tool('three')]
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ tools: ['one'], on: { 'tools/list': () => listed(tools) } }) },
+    gateway: { ...ALWAYS, pageMaxItems: 2 },
+  })
+  await using host = await legacyHttp.connect(gateway)
+  const { nextCursor } = await host.call('tools/list')
+  tools[0] = tool('uno')
+  await host.call('tools/list', { cursor: nextCursor })
+  await host.heard.until(isToolsChanged)
+  expect(await toolNames(host)).toEqual(['a__uno', 'a__two'])
+})
+
 test('B285 a list that was read a moment ago is not read again', async () => {
   await using gateway = await startGateway({ servers: { a: fake.offering('one') }, gateway: { freshMs: 3_600_000 } })
   await using host = await legacyHttp.connect(gateway)

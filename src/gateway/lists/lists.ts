@@ -47,13 +47,35 @@ export class Lists {
     if (direct !== undefined) return direct
     // Cast: called for these methods only.
     const kind = KINDS.get(call.method)!
-    await this.known(call.caller)
-    const pending = this.#outdated(call.caller, kind)
+    const { caller } = call
+    const ready = this.#ready(caller, kind)
+    const { session } = caller
+    // A later page does not contain a change of an earlier one.
+    if (session === undefined || cursorOf(call.params) !== undefined)
+      return ready.then(() => this.#listed(call, kind, this.#feed.viewOf(caller)))
+    const { view, leftOut } = await this.#feed.watchers.whileWaiting(session, caller, kind, ready)
+    if (leftOut === undefined) return this.#listed(call, kind, view)
+    try {
+      const outcome = await this.#listed(call, kind, view)
+      if (call.signal.aborted) leftOut()
+      return outcome
+    } catch (error) {
+      leftOut()
+      throw error
+    }
+  }
+
+  /** Settles once a list request of this caller can be answered. */
+  async #ready(caller: Caller, kind: ListKind): Promise<void> {
+    await this.known(caller)
+    const pending = this.#outdated(caller, kind)
     if (pending !== undefined) await within(FRESH_WAIT_MS, pending)
-    if (this.#commonFailure(call.caller) !== undefined) await this.#refuseIfAllFail(call.caller)
+    if (this.#commonFailure(caller) !== undefined) await this.#refuseIfAllFail(caller)
+  }
+
+  async #listed(call: Call, kind: ListKind, view: View): Promise<Outcome> {
     const { pageMaxItems: maxItems, pageMaxBytes: maxBytes } = this.#options()
     const limits = { maxItems, maxBytes }
-    const view = this.#feed.viewOf(call.caller)
     const shown = this.#access.shown(view, kind, call.caller)
     const isIn = shown instanceof Promise ? await shown : shown
     const { principal } = call.caller

@@ -30,6 +30,13 @@ interface Watcher {
   announced?: Map<ChangedList, number>
 }
 
+/** A list request of a session that waits for starting servers. */
+interface Waiting {
+  readonly kind: ListKind
+  /** Sends the notification of a change that the answer contains. */
+  leftOut?: () => void
+}
+
 /** How long the reading of an announced list may take; a later difference counts as another change. */
 const READ_WITHIN_MS = 10_000
 
@@ -40,6 +47,7 @@ export class Watchers {
   /** Most watchers have the same view, and share one record. */
   readonly #seen = new WeakMap<View, Seen>()
   readonly #changes = new RowChanges()
+  readonly #waiting = new Map<HostSession, readonly Waiting[]>()
 
   constructor(viewOf: (caller: Caller) => View, access: ListAccess) {
     this.#viewOf = viewOf
@@ -70,6 +78,33 @@ export class Watchers {
       const isMeant =
         (session === undefined || caller.session === session) && (principal === undefined || caller.principal === principal)
       if (isMeant) this.#compare(watcher)
+    }
+  }
+
+  /**
+   * Settles after `wait` with the view from which a list request of this session is answered. A change of the list meanwhile is not
+   * notified, since the answer contains it. `leftOut`: sends that notification after all, for a request that fails.
+   */
+  async whileWaiting(
+    session: HostSession,
+    caller: Caller,
+    kind: ListKind,
+    wait: Promise<void>,
+  ): Promise<{ readonly view: View; readonly leftOut: (() => void) | undefined }> {
+    const waiting: Waiting = { kind }
+    this.#waiting.set(session, [...(this.#waiting.get(session) ?? []), waiting])
+    try {
+      await wait
+      // First: building the view may notify of the change.
+      const view = this.#viewOf(caller)
+      return { view, leftOut: waiting.leftOut }
+    } catch (error) {
+      waiting.leftOut?.()
+      throw error
+    } finally {
+      const others = this.#waiting.get(session)?.filter((one) => one !== waiting) ?? []
+      if (others.length === 0) this.#waiting.delete(session)
+      else this.#waiting.set(session, others)
     }
   }
 
@@ -110,8 +145,17 @@ export class Watchers {
     watcher.seen = now
     for (const list of CHANGED_LISTS) {
       const kinds = changedKinds(list).filter((kind) => now.digests[kind] !== before.digests[kind])
-      if (kinds.some((kind) => this.#isShown(kind, before.view.deref(), view, watcher.caller))) this.#differs(watcher, list)
+      const shown = kinds.filter((kind) => this.#isShown(kind, before.view.deref(), view, watcher.caller))
+      if (shown.length > 0 && !this.#isAwaited(watcher, shown, list)) this.#differs(watcher, list)
     }
+  }
+
+  /** Whether requests for all these lists wait for their answers. */
+  #isAwaited({ caller, listener }: Watcher, kinds: readonly ListKind[], list: ChangedList): boolean {
+    const waiting = caller.session === undefined ? undefined : this.#waiting.get(caller.session)
+    if (waiting === undefined || !kinds.every((kind) => waiting.some((one) => one.kind === kind))) return false
+    for (const one of waiting) if (kinds.includes(one.kind)) one.leftOut = () => listener.changed(list)
+    return true
   }
 
   /** Whether the policy shows a changed row to this caller. True if a service decides, which is not asked, and for a freed view. */
