@@ -333,8 +333,9 @@ export class Connection implements Sweepable, ChannelEvents {
   sweep(nowMs: number): void {
     for (const pending of this.#pending.values()) {
       const { idleMs, totalMs } = pending.request
-      const silent = pending.pauses === 0 && nowMs - pending.activeMs >= idleMs
-      if (!silent && nowMs - pending.startedMs < totalMs) continue
+      const isOver = nowMs - pending.startedMs >= totalMs
+      const silent = !isOver && pending.pauses === 0 && nowMs - pending.activeMs >= idleMs
+      if (!silent && !isOver) continue
       const limitMs = silent ? idleMs : totalMs
       this.#giveUp(pending.id, `no answer within ${limitMs} ms`)
       const { limit = silent ? 'timeouts.idle' : 'timeouts.total' } = pending.request

@@ -63,7 +63,10 @@ export const curatedTool = z.strictObject({
   description: field(filledText, 'Its description.'),
   annotations: hints('Annotations that replace or complete those of the server.'),
   args: field(z.record(z.string(), argument), 'Its arguments, by name.'),
-  timeout: field(duration, 'How long a call may take, in place of `timeouts.total` of the server.'),
+  timeout: field(
+    duration,
+    'How long a call may take, in place of `timeouts.total` of the server. It may be silent for as long if this is more than `timeouts.idle`.',
+  ),
   rate: field(rate, 'Calls of all callers together; more are refused with `rate_limited`.'),
   result: field(
     z.strictObject({

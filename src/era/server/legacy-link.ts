@@ -149,14 +149,13 @@ export class LegacyLink implements Link, Carrier {
     if (isOfTask(method) && caller.session === undefined) return this.#tasks.handle(call)
     if (method === 'tools/call' && !params.isAbsent('task')) return this.#asTask(call)
     const { idleMs, totalMs } = this.#timeouts()
-    const ownTotalMs = call.totalMs ?? totalMs
-    return this.connection.request(new PendingCall(call, this, method === 'tasks/result' ? ownTotalMs : idleMs, ownTotalMs))
+    const silentMs = method === 'tasks/result' ? totalMs : idleMs
+    return this.connection.request(new PendingCall(call, this, { idleMs: silentMs, totalMs }))
   }
 
   /** Calls a tool as a task, cancelled by the id in its answer (B142); a server without tasks runs and cancels a plain call. */
   async #asTask(call: Call): Promise<Outcome> {
-    const { idleMs, totalMs } = this.#timeouts()
-    const carried = new PendingCall({ ...call, takesStreams: false }, this, idleMs, call.totalMs ?? totalMs)
+    const carried = new PendingCall({ ...call, takesStreams: false }, this, this.#timeouts())
     const progress = (message: Envelope): void => carried.progress(message)
     let sentAs = 0
     const result = await this.connection.request({
@@ -168,7 +167,7 @@ export class LegacyLink implements Link, Carrier {
         call.record?.received?.(message)
         return resultOf(message)
       },
-      idleMs,
+      idleMs: carried.idleMs,
       totalMs: carried.totalMs,
       call,
       ...(runsToolsAsTasks(this.capabilities) ? { cancel: () => undefined } : { cancel: this.cancel, signal: call.signal }),

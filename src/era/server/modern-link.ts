@@ -134,8 +134,7 @@ export class ModernLink implements Link, Carrier {
   }
 
   readonly handle = (call: Call): Promise<Outcome> => {
-    const { idleMs, totalMs } = this.#timeouts()
-    return this.connection.request(new PendingCall(call, this, idleMs, call.totalMs ?? totalMs))
+    return this.connection.request(new PendingCall(call, this, this.#timeouts()))
   }
 
   write(call: Call, id: number): Outgoing {

@@ -5,6 +5,7 @@ import type { Hop } from '../../rpc/record.ts'
 import type { Outgoing } from '../../transport/channel/channel.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import type { Payload } from '../../wire/message/payload.ts'
+import type { LinkTimeouts } from './link.ts'
 import { resultOf } from './result-of.ts'
 
 /** Operations of a link on its calls, for both eras. */
@@ -23,10 +24,11 @@ export class PendingCall implements Request<Outcome> {
   readonly totalMs: number
   readonly #carrier: Carrier
 
-  constructor(call: Call, carrier: Carrier, idleMs: number, totalMs: number) {
+  /** `idleMs`, `totalMs`: those of the server. A tool with a time of its own may be silent for as long (F-02). */
+  constructor(call: Call, carrier: Carrier, { idleMs, totalMs }: Pick<LinkTimeouts, 'idleMs' | 'totalMs'>) {
     this.call = call
-    this.idleMs = idleMs
-    this.totalMs = totalMs
+    this.totalMs = call.totalMs ?? totalMs
+    this.idleMs = (call.totalMs ?? 0) > idleMs ? this.totalMs : idleMs
     this.#carrier = carrier
   }
 

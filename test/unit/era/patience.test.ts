@@ -93,6 +93,16 @@ describe('a call of a legacy server', () => {
     expect(other.end()).toBe('no answer within 1000 ms (timeouts.idle)')
   })
 
+  test('F-02 B144 whose tool may take longer than its server may be silent is silent for as long', async () => {
+    using sweeper = new Sweeper()
+    const params = Payload.of({ name: 'a__x', arguments: {} })
+    const call = await begin(sweeper, callOf({ params, totalMs: 5_000 }))
+    await vi.advanceTimersByTimeAsync(4_900)
+    expect(call.end()).toBe('')
+    await vi.advanceTimersByTimeAsync(200)
+    expect(call.end()).toBe('no answer within 5000 ms (timeouts.total)')
+  })
+
   test('B179 that waits for the result of a task may be silent for as long as the task takes', async () => {
     using sweeper = new Sweeper()
     // Cast: a task of a legacy host is asked for in its own session.
