@@ -296,7 +296,9 @@ const judgeBlock = (cell: Cell, place: string, from: Tree, to: Tree | undefined,
 /** BRIDGING 7.3: codes that would say something untrue about the gateway, or that one era does not know. */
 const codeFor = (cell: Cell, capabilities: string, method: Exchange['method'], code: number, hasUri: boolean): number => {
   if (code === URL_REQUIRED && cell.hostEra === 'legacy' && knowsUrls(cell, capabilities)) return code
-  if (code === URL_REQUIRED && cell.hostEra === 'modern' && !knowsUrls(cell, capabilities)) return -32021
+  // B057: a completion has no rounds, in which a modern host could be asked.
+  const isAsked = cell.hostEra === 'modern' && method !== 'completion/complete'
+  if (code === URL_REQUIRED && isAsked && !knowsUrls(cell, capabilities)) return MISSING_CAPABILITY
   if ([-32700, -32600, -32601, -32020, -32022].includes(code)) return -32603
   if (code === -32602 && method === 'resources/read' && cell.hostEra === 'legacy' && hasUri) return -32002
   if (code === -32002) return cell.hostEra === 'modern' ? -32602 : code
