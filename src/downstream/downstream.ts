@@ -140,6 +140,7 @@ export class Downstream {
     const eraChanges = new EraChanges({ ...dialing, links })
     const offers = new Offers({ ...dialing, links, eraChanges })
     const linkLists = new LinkLists({
+      isInUse: (owner) => links.has(owner),
       linkOf: (owner) => links.of(owner),
       commonRead: () => offers.announcedRead(),
       common: () => offers.legacy.inventory$.value ?? offers.inventory$.value,

@@ -96,6 +96,11 @@ export class Links implements Sweepable {
     return [...this.#all.keys()]
   }
 
+  /** Whether the link of this owner is open or being opened. */
+  has(owner: LinkOwner): boolean {
+    return this.#all.has(owner)
+  }
+
   of(owner: LinkOwner): Link | undefined {
     return this.#all.get(owner)?.opened
   }

@@ -10,6 +10,8 @@ import type { ChangedList } from '../../wire/protocol/methods.ts'
 import { isWorthReading, Rereads, restAfter } from './rereads.ts'
 
 interface LinkListsSource {
+  /** Whether the link of this owner is open or being opened. Messages still arrive on one that closes. */
+  readonly isInUse: (owner: LinkOwner) => boolean
   /** The link of this owner while it is open. */
   readonly linkOf: (owner: LinkOwner) => Link | undefined
   /** Settles once announced changes of the common lists have been read. */
@@ -63,7 +65,7 @@ export class LinkLists {
       }
       return
     }
-    if (!hasLists(owner) || this.#isClosed) return
+    if (!hasLists(owner) || this.#isClosed || !this.#source.isInUse(owner)) return
     const own = this.#of(owner)
     own.commonBefore ??= this.#source.common()?.digest ?? ''
     this.#outdate(owner, own, list)

@@ -1,5 +1,5 @@
 /** Lists of single links: whose lists the callers of one principal see, if it has several links (BRIDGING 3.20). */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Inventory } from '../../../src/catalog/inventory.ts'
 import { LinkLists } from '../../../src/downstream/lists/link-lists.ts'
 import type { LinkOwner } from '../../../src/downstream/link-owner.ts'
@@ -10,10 +10,12 @@ const setUp = () => {
   /** What each link lists; `undefined`: what is common. */
   const lists = new Map<Link, string | undefined>()
   const links = new Map<LinkOwner, Link>()
+  const common = vi.fn((): Inventory | undefined => undefined)
   const own = new LinkLists({
+    isInUse: (owner) => links.has(owner),
     linkOf: (owner) => links.get(owner),
     commonRead: () => undefined,
-    common: () => undefined,
+    common,
     read: async (link) => {
       const digest = lists.get(link)
       return { differing: digest === undefined ? undefined : ({ digest } as Inventory), readBytes: 0 }
@@ -29,10 +31,14 @@ const setUp = () => {
     return {
       read: async () => own.freshen(owner, link),
       change: (to: string | undefined) => lists.set(link, to),
-      close: () => own.forget(owner),
+      announce: () => own.announced(owner, 'tools'),
+      close: () => {
+        links.delete(owner)
+        own.forget(owner)
+      },
     }
   }
-  return { own, listed, open }
+  return { own, listed, open, common }
 }
 
 test('of two links of one principal the one that changed last counts; reading the other one again changes nothing', async () => {
@@ -58,4 +64,15 @@ test('when a link of a principal is closed, or lists what is common, the lists o
   expect(listed.at(-1)).toBeUndefined()
   third.close()
   expect(listed).toHaveLength(5)
+})
+
+test('a change that is announced on a link while it closes is not kept: nothing would remove it', async () => {
+  const { open, common } = setUp()
+  const link = open('A')
+  link.announce()
+  expect(common).toHaveBeenCalled()
+  link.close()
+  common.mockClear()
+  link.announce()
+  expect(common).not.toHaveBeenCalled()
 })
