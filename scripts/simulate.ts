@@ -14,6 +14,7 @@ import { parseArgs } from 'node:util'
 import { realNowMs } from '../test/support/simulation/clock.ts'
 import { planOf, replicaPlanOf } from '../test/support/simulation/plan.ts'
 import type { Plan } from '../test/support/simulation/plan.ts'
+import { REFERRED_TO } from '../test/support/simulation/rest.ts'
 import { shrink } from '../test/support/simulation/shrink.ts'
 import { simulate } from '../test/support/simulation/world.ts'
 
@@ -80,8 +81,10 @@ const run = async (name: string, plan: Plan, isDeep: boolean): Promise<readonly 
 const runFiles = async (): Promise<void> => {
   const plans = values.plans ? readdirSync(CORPUS).map((name) => join(CORPUS, name)) : []
   const files = values.replay === undefined ? plans : [values.replay]
-  for (const file of files.filter((name) => name.endsWith('.json')))
-    await run(file, (JSON.parse(readFileSync(file, 'utf8')) as Kept).plan, values.replay !== undefined)
+  for (const file of files.filter((name) => name.endsWith('.json'))) {
+    const { finding, plan } = JSON.parse(readFileSync(file, 'utf8')) as Kept
+    await run(file, plan, values.replay !== undefined || finding.endsWith(REFERRED_TO))
+  }
 }
 
 /** Every `step`-th seed from `first`. */

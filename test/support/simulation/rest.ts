@@ -11,6 +11,9 @@ import type { Machine } from './builtins.ts'
 /** Of which none may be reachable by anything at all. */
 const GONE = [Session, EventLog, PostExchange, ParkedCall, PendingCall] as const
 
+/** End of a finding that only a deep check makes. */
+export const REFERRED_TO = 'that something refers to'
+
 /** In words; `isDeep`: also looks for objects that something still refers to, which takes a whole garbage collection. */
 export const leftOver = ({ front, gateway, context }: Running, { network }: Machine, isDeep: boolean): readonly string[] => {
   const counts: Readonly<Record<string, number>> = {
@@ -23,5 +26,5 @@ export const leftOver = ({ front, gateway, context }: Running, { network }: Mach
   const found = Object.entries(counts).flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what}`]))
   if (!isDeep) return found
   const objects = GONE.map((kind) => [kind.name, queryObjects(kind, { format: 'count' })] as const)
-  return [...found, ...objects.flatMap(([name, count]) => (count === 0 ? [] : [`${count} ${name} that something refers to`]))]
+  return [...found, ...objects.flatMap(([name, count]) => (count === 0 ? [] : [`${count} ${name} ${REFERRED_TO}`]))]
 }
