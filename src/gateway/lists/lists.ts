@@ -48,15 +48,14 @@ export class Lists {
     // Cast: called for these methods only.
     const kind = KINDS.get(call.method)!
     const { caller } = call
-    const ready = this.#ready(caller, kind)
     const { session } = caller
+    const known = this.known(caller)
     // A later page does not contain a change of an earlier one.
-    if (session === undefined || cursorOf(call.params) !== undefined)
-      return ready.then(() => this.#listed(call, kind, this.#feed.viewOf(caller)))
-    const { view, leftOut } = await this.#feed.watchers.whileWaiting(session, caller, kind, ready)
-    if (leftOut === undefined) return this.#listed(call, kind, view)
+    const isWhole = session !== undefined && cursorOf(call.params) === undefined
+    const leftOut = isWhole ? await this.#feed.watchers.whileWaiting(session, caller, kind, known) : await known
+    if (leftOut === undefined) return this.#listed(call, kind)
     try {
-      const outcome = await this.#listed(call, kind, view)
+      const outcome = await this.#listed(call, kind)
       if (call.signal.aborted) leftOut()
       return outcome
     } catch (error) {
@@ -65,15 +64,11 @@ export class Lists {
     }
   }
 
-  /** Settles once a list request of this caller can be answered. */
-  async #ready(caller: Caller, kind: ListKind): Promise<void> {
-    await this.known(caller)
-    const pending = this.#outdated(caller, kind)
+  async #listed(call: Call, kind: ListKind): Promise<Outcome> {
+    const pending = this.#outdated(call.caller, kind)
     if (pending !== undefined) await within(FRESH_WAIT_MS, pending)
-    if (this.#commonFailure(caller) !== undefined) await this.#refuseIfAllFail(caller)
-  }
-
-  async #listed(call: Call, kind: ListKind, view: View): Promise<Outcome> {
+    if (this.#commonFailure(call.caller) !== undefined) await this.#refuseIfAllFail(call.caller)
+    const view = this.#feed.viewOf(call.caller)
     const { pageMaxItems: maxItems, pageMaxBytes: maxBytes } = this.#options()
     const limits = { maxItems, maxBytes }
     const shown = this.#access.shown(view, kind, call.caller)

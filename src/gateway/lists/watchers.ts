@@ -82,22 +82,22 @@ export class Watchers {
   }
 
   /**
-   * Settles after `wait` with the view from which a list request of this session is answered. A change of the list meanwhile is not
-   * notified, since the answer contains it. `leftOut`: sends that notification after all, for a request that fails.
+   * Settles after `wait`, during which a list request of this session waits for starting servers. A change of the list meanwhile is not
+   * notified, since the answer will contain it. The result sends that notification after all, for a request that fails.
    */
   async whileWaiting(
     session: HostSession,
     caller: Caller,
     kind: ListKind,
-    wait: Promise<void>,
-  ): Promise<{ readonly view: View; readonly leftOut: (() => void) | undefined }> {
+    wait: Promise<unknown>,
+  ): Promise<(() => void) | undefined> {
     const waiting: Waiting = { kind }
     this.#waiting.set(session, [...(this.#waiting.get(session) ?? []), waiting])
     try {
       await wait
       // First: building the view may notify of the change.
-      const view = this.#viewOf(caller)
-      return { view, leftOut: waiting.leftOut }
+      this.#viewOf(caller)
+      return waiting.leftOut
     } catch (error) {
       waiting.leftOut?.()
       throw error
