@@ -136,12 +136,22 @@ test('B268 a side that goes, comes back and goes again at once is noticed both t
   expect(scene.asked).toBe(3)
 })
 
+const serverError = (code: number, message = 'no'): ServerError => new ServerError(code, message, Payload.of({}))
+
 test.each<[string, Era, unknown, isAsked: boolean]>([
-  ['an error of another era', 'legacy', new ServerError(-32020, 'no', Payload.of({})), true],
-  ['any other error', 'legacy', new ServerError(-32602, 'no session', Payload.of({})), false],
-  ['an error of a server without the session', 'modern', new ServerError(-32600, 'no', Payload.of({})), true],
-  ['a text that asks for one', 'modern', new ServerError(-1, 'Server not initialized', Payload.of({})), true],
-  ['any other error', 'modern', new ServerError(-32602, 'no such tool', Payload.of({})), false],
+  ['an error of another era (-32020)', 'legacy', serverError(-32020), true],
+  ['an error of another era (-32021)', 'legacy', serverError(-32021), true],
+  ['an error of another era (-32022)', 'legacy', serverError(-32022), true],
+  ['an unknown method', 'legacy', serverError(-32601), false],
+  ['a lost session', 'legacy', serverError(-32000, 'no session'), false],
+  ['any other error', 'legacy', serverError(-32602, 'no session'), false],
+  ['an error of a server without the session (-32600)', 'modern', serverError(-32600), true],
+  ['an error of a server without the session (-32000)', 'modern', serverError(-32000), true],
+  ['an unknown method', 'modern', serverError(-32601), true],
+  ['a text that asks for initialize', 'modern', serverError(-1, 'Server not initialized'), true],
+  ['a text that asks for a session', 'modern', serverError(-1, 'unknown session'), true],
+  ['a missing capability', 'modern', serverError(-32021), false],
+  ['any other error', 'modern', serverError(-32602, 'no such tool'), false],
   ['a path that is gone', 'modern', new Failure('not_found', '404', { executed: 'no' }), true],
   ['an answer that is none', 'modern', new Failure('bad_response', 'HTML', { executed: 'no' }), true],
   ['an answer that is none to a call that may have run', 'modern', new Failure('bad_response', 'HTML'), false],
@@ -172,48 +182,3 @@ test('B268 a pipe has the era of its process, and a call without a link says not
   expect(await watch.isChange(REFUSED.legacy, undefined)).toBe(false)
   expect(asked).toBe(0)
 })
-
-const serverError = (code: number, message = 'no'): ServerError => new ServerError(code, message, Payload.of({}))
-
-test.each<[Era, ServerError, boolean]>([
-  ['legacy', serverError(-32_020), true],
-  ['legacy', serverError(-32_021), true],
-  ['legacy', serverError(-32_022), true],
-  ['legacy', serverError(-32_601), false],
-  ['legacy', serverError(-32_000, 'no session'), false],
-  ['modern', serverError(-32_601), true],
-  ['modern', serverError(-32_600), true],
-  ['modern', serverError(-32_000), true],
-  ['modern', serverError(-1, 'Server not initialized'), true],
-  ['modern', serverError(-1, 'unknown session'), true],
-  ['modern', serverError(-32_602), false],
-  ['modern', serverError(-32_021), false],
-])('B268 whether a server of the %s era that refuses with %s is asked: %s', async (era, error, isAsked) => {
-  const link = linkOf(era)
-  let asked = 0
-  const watch = new EraWatch({
-    link: () => link,
-    probe: async () => (asked++, era === 'legacy' ? 'modern' : 'legacy'),
-    changed: () => undefined,
-    nowMs: () => LATER_MS,
-  })
-  expect([await watch.isChange(error, link), asked]).toEqual([isAsked, isAsked ? 1 : 0])
-})
-
-test.each<[Era | undefined, boolean]>([
-  ['legacy', false],
-  ['modern', true],
-  [undefined, true],
-])(
-  'B231 B268 a call over a link that was replaced is sent again only where the new one is of another era: %s',
-  async (era, isAgain) => {
-    const now = era && linkOf(era)
-    const watch = new EraWatch({
-      link: () => now,
-      probe: async () => expect.fail('nothing is asked'),
-      changed: () => undefined,
-      nowMs: () => LATER_MS,
-    })
-    expect(await watch.isChange(REFUSED.legacy, linkOf('legacy'))).toBe(isAgain)
-  },
-)

@@ -11,9 +11,15 @@ import type { Parts } from '../../../src/wire/message/payload.ts'
 
 const introduction = { revision: '2025-11-25', capabilities: {}, clientInfo: undefined, hops: 0 } as const
 
+const makeAdmission = () => ({ begin: vi.fn(), end: vi.fn(() => -1 as const) })
+
+/** A session whose host has not yet said `notifications/initialized`. */
+const newSession = (admission = makeAdmission()): Session =>
+  new Session({ introduction, principal: 'p', scope: { server: undefined }, admission, transport: 'stdio' })
+
 const makeSession = () => {
-  const admission = { begin: vi.fn(), end: vi.fn(() => -1 as const) }
-  const session = new Session({ introduction, principal: 'p', scope: { server: undefined }, admission, transport: 'stdio' })
+  const admission = makeAdmission()
+  const session = newSession(admission)
   session.initialized()
   return { session, admission }
 }
@@ -128,13 +134,7 @@ test('B257 a session that ends leaves nothing: its questions are settled, its re
 })
 
 test('B028 a question waits until the host has said notifications/initialized', () => {
-  const session = new Session({
-    introduction,
-    principal: 'p',
-    scope: { server: undefined },
-    admission: { begin: () => undefined, end: () => -1 },
-    transport: 'stdio',
-  })
+  const session = newSession()
   const { sent, send } = makeOutlet()
   session.attach({ send })
   void session.ask(question)
@@ -145,13 +145,7 @@ test('B028 a question waits until the host has said notifications/initialized', 
 
 test('B028 a question that is taken back, or waits too long for notifications/initialized, is never sent, nor its end', async () => {
   vi.useFakeTimers()
-  const session = new Session({
-    introduction,
-    principal: 'p',
-    scope: { server: undefined },
-    admission: { begin: () => undefined, end: () => -1 },
-    transport: 'stdio',
-  })
+  const session = newSession()
   const { sent, send } = makeOutlet()
   session.attach({ send })
   let withdraw: (() => void) | undefined
