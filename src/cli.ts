@@ -1,16 +1,14 @@
 /** The command line: parses the arguments, runs one command, and turns errors into texts and an exit code. */
-import { PassThrough } from 'node:stream'
 import { Command } from 'commander'
 import { addCommands } from './cli/command-table.ts'
 import { withCommon } from './cli/common-options.ts'
 import { report } from './cli/errors.ts'
 import { makeInvocations } from './cli/invocation.ts'
-import { EXIT } from './commands/terminal/io.ts'
+import { detachedIo, EXIT } from './commands/terminal/io.ts'
 import type { Io } from './commands/terminal/io.ts'
 import { printText, remark } from './commands/terminal/print.ts'
 import { readRuntimeEnvironment } from './config/runtime-environment.ts'
 import { operatorCommand } from './operator-command.ts'
-import { Redactor } from './redactor.ts'
 import { VERSION } from './version.ts'
 
 /** Runs one command and returns its exit code. `readEnvironment`: reads the environment of the process. */
@@ -77,17 +75,7 @@ export interface CommandRow {
 
 /** Every command, in the order of the help: for the reference and for tests. Runs nothing. */
 export const commandTable = (): readonly CommandRow[] => {
-  const unused: Io = {
-    stdin: new PassThrough(),
-    stdout: new PassThrough(),
-    stderr: new PassThrough(),
-    interrupted: new AbortController().signal,
-    crashed: new AbortController().signal,
-    redactor: new Redactor(),
-    onHangup: () => () => undefined,
-    atExit: () => () => undefined,
-  }
-  const program = makeProgram(unused, [], 0, readRuntimeEnvironment, () => undefined)
+  const program = makeProgram(detachedIo(), [], 0, readRuntimeEnvironment, () => undefined)
   const rowsOf = (command: Command, before: string): CommandRow[] =>
     command.commands.flatMap((one) => {
       const name = `${before}${one.name()}`

@@ -1,11 +1,12 @@
 /** The environment of a command: streams and signals; and how a command ends. */
+import { PassThrough } from 'node:stream'
 import type { Readable, Writable } from 'node:stream'
 import type { SocketLocation } from '../../admin/socket/socket-location.ts'
 import type { Configuration } from '../../config/options.ts'
 import type { RuntimeEnvironment, EditedFile } from '../../config/runtime-environment.ts'
 import type { Discovered } from '../../host-files/discovered.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
-import type { Redactor } from '../../redactor.ts'
+import { Redactor } from '../../redactor.ts'
 
 export interface Io {
   readonly stdin: Readable & { isTTY?: boolean }
@@ -27,6 +28,18 @@ export interface Io {
   /** Another program has the terminal, such as an editor: Ctrl-C is for that program. Returns how to take the terminal back. */
   readonly lendTerminal?: (() => () => void) | undefined
 }
+
+/** For a command that runs in another program: no signal arrives, and its output is read from the streams. */
+export const detachedIo = (): Io => ({
+  stdin: new PassThrough(),
+  stdout: new PassThrough(),
+  stderr: new PassThrough(),
+  interrupted: new AbortController().signal,
+  crashed: new AbortController().signal,
+  redactor: new Redactor(),
+  onHangup: () => () => undefined,
+  atExit: () => () => undefined,
+})
 
 /** Time to end a process in an unknown state: 5 s for its calls, the rest for its servers. */
 export const CRASH_MS = 11_000

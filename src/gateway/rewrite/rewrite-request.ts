@@ -57,14 +57,14 @@ export const callForServer = (
     totalMs: rule?.totalMs,
     resume: withoutVisits(resume),
     isUnchanged,
-    takesStreams: call.takesStreams === true && rule?.result === undefined && passesAsItCame(call, downstream),
+    takesStreams: call.takesStreams === true && rule?.result === undefined && mayStream(call, downstream),
     ask,
     withheld: withheldFrom(downstream),
   }
 }
 
 /** Whether no projection reads the result of this call, so that it can be streamed. */
-const passesAsItCame = ({ method, caller }: Call, downstream: Downstream): boolean =>
+const mayStream = ({ method, caller }: Call, downstream: Downstream): boolean =>
   method === 'tools/call' &&
   (caller.session === undefined || (downstream.eras.eraFor(caller) === 'legacy' && isAtLeast(caller.revision, '2025-06-18')))
 

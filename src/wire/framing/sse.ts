@@ -111,7 +111,7 @@ export class SseDecoder {
 
   /** Whether a part of the data of an incomplete event was received. */
   get hasBegun(): boolean {
-    return this.#first !== undefined || this.#held.bytes.subarray(0, DATA.length).equals(DATA)
+    return this.#first !== undefined || (this.#heldBytes > 0 && this.#held.bytes.subarray(0, DATA.length).equals(DATA))
   }
 
   #hold(piece: Buffer, isReused: boolean): void {

@@ -123,9 +123,9 @@ test.each<[string, Facts, Partial<Caller>, boolean, boolean]>([
   ['a session of somebody, at a shared link', { options: { sharing: 'shared' } }, { principal: 'ann' }, false, false],
   ['a session of anybody, at a shared link', { options: { sharing: 'shared' } }, {}, false, true],
   ['a modern host of somebody', { era: 'modern' }, { principal: 'ann', session: undefined }, false, false],
-])('B277 %s is translated, or passed on as it came, or neither', (_, facts, caller, translated, asItCame) => {
+])('B277 %s is translated, or relayed unchanged, or neither', (_, facts, caller, translated, unchanged) => {
   expect([isTranslated(callerOf(caller), serverOf(facts)), isRelayedUnchanged(callerOf(caller), serverOf(facts))]).toEqual([
     translated,
-    asItCame,
+    unchanged,
   ])
 })
