@@ -46,7 +46,7 @@ export interface Request<T> {
   readonly idleMs: number
   readonly totalMs: number
   /** The option that sets both times; absent: `timeouts.idle` and `timeouts.total` set one each. */
-  readonly limit?: string
+  readonly limit?: string | undefined
   /** The call that this request carries. Messages about the request belong to it. */
   readonly call?: Call
   readonly signal?: CancelSignal

@@ -169,6 +169,7 @@ export class LegacyLink implements Link, Carrier {
       },
       idleMs: carried.idleMs,
       totalMs: carried.totalMs,
+      limit: carried.limit,
       call,
       ...(runsToolsAsTasks(this.capabilities) ? { cancel: () => undefined } : { cancel: this.cancel, signal: call.signal }),
       progress,

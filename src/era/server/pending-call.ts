@@ -22,6 +22,8 @@ export class PendingCall implements Request<Outcome> {
   readonly call: Call
   readonly idleMs: number
   readonly totalMs: number
+  /** `timeout` of a tool sets both times. */
+  readonly limit: string | undefined
   readonly #carrier: Carrier
 
   /** `idleMs`, `totalMs`: those of the server. A tool with a time of its own may be silent for as long (F-02). */
@@ -29,6 +31,7 @@ export class PendingCall implements Request<Outcome> {
     this.call = call
     this.totalMs = call.totalMs ?? totalMs
     this.idleMs = (call.totalMs ?? 0) > idleMs ? this.totalMs : idleMs
+    this.limit = call.totalMs === undefined ? undefined : 'tools.timeout'
     this.#carrier = carrier
   }
 

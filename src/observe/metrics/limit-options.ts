@@ -20,6 +20,7 @@ export const SERVER_LIMIT_OPTIONS: readonly string[] = [
   'timeouts.start',
   'timeouts.total',
   'timeouts.wait',
+  'tools.timeout',
 ]
 
 /** All counted limit options. Each is a series without a server from the start, too. */

@@ -88,7 +88,7 @@ describe('a call of a legacy server', () => {
     await vi.advanceTimersByTimeAsync(400)
     expect([own.end(), other.end()]).toEqual(['', ''])
     await vi.advanceTimersByTimeAsync(200)
-    expect([own.end(), other.end()]).toEqual(['no answer within 500 ms (timeouts.total)', ''])
+    expect([own.end(), other.end()]).toEqual(['no answer within 500 ms (tools.timeout)', ''])
     await vi.advanceTimersByTimeAsync(500)
     expect(other.end()).toBe('no answer within 1000 ms (timeouts.idle)')
   })
@@ -100,7 +100,7 @@ describe('a call of a legacy server', () => {
     await vi.advanceTimersByTimeAsync(4_900)
     expect(call.end()).toBe('')
     await vi.advanceTimersByTimeAsync(200)
-    expect(call.end()).toBe('no answer within 5000 ms (timeouts.total)')
+    expect(call.end()).toBe('no answer within 5000 ms (tools.timeout)')
   })
 
   test('B179 that waits for the result of a task may be silent for as long as the task takes', async () => {
