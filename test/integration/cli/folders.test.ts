@@ -64,9 +64,10 @@ test.skipIf(process.platform === 'win32')(
     await using cli = await commandLine()
     await cli.write('trunkline.yaml', `servers:\n  one: ${cli.fake()}\n`)
     mkdirSync(cli.path('gone'))
-    const script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
-    const program = [process.execPath, PROGRAM, 'call', 'one__echo', 'text=x', '-c', cli.path('trunkline.yaml')]
-    const { stdout, stderr } = await execute('sh', ['-c', script, 'sh', cli.path('gone'), ...program], { env: cli.env })
+    const script = `fs.rmdirSync(process.cwd()); child_process.spawnSync(process.execPath, process.argv.slice(1), { stdio: 'inherit' })`
+    const program = [PROGRAM, 'call', 'one__echo', 'text=x', '-c', cli.path('trunkline.yaml')]
+    const options = { cwd: cli.path('gone'), env: cli.env }
+    const { stdout, stderr } = await execute(process.execPath, ['-e', script, '--', ...program], options)
     expect([stdout, stderr]).toEqual([expect.stringContaining('x'), expect.not.stringContaining('unexpected')])
   },
 )

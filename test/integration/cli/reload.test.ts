@@ -104,9 +104,9 @@ describe('a reload', () => {
   // A service manager takes a process for started as soon as it runs, so that a reload may follow at once.
   test.skipIf(process.platform === 'win32')('by SIGHUP during the start follows the start, and does not end it', async () => {
     await using cli = await commandLine()
-    const wait = 'touch asked; while [ ! -e go ]; do sleep 0.05; done; echo 12345678'
+    const slow = `fs.writeFileSync('asked', ''); setInterval(() => fs.existsSync('go') && (console.log('12345678'), process.exit()), 20)`
     const file = (prefix: string): string =>
-      `reload: { watch: false }\nsecrets:\n  s: { exec: [sh, -c, "${wait}"] }\nservers:\n  a: ${cli.fake().replace(' }', `, prefix: ${prefix}, env: { S: "\${secret:s}" } }`)}\n`
+      `reload: { watch: false }\nsecrets:\n  s: { exec: [${process.execPath}, -e, "${slow}"] }\nservers:\n  a: ${cli.fake().replace(' }', `, prefix: ${prefix}, env: { S: "\${secret:s}" } }`)}\n`
     await cli.write('trunkline.yaml', file('one'))
     const up = cli.spawn(['up', '--listen', '127.0.0.1:0'])
     await vi.waitFor(() => expect(existsSync(cli.path('asked'))).toBe(true))
