@@ -6,31 +6,28 @@ import { randomBytes } from 'node:crypto'
 import { carriedCapabilities } from '../../era/host/legacy-host.ts'
 import type { Introduction } from '../../era/host/legacy-host.ts'
 import type { HostTransport } from '../../observe/capture/captured.ts'
-import { cancelledParams } from '../../rpc/connection.ts'
 import type { Cancel } from '../../rpc/cancellation.ts'
-import { errorAnswer, isBridge } from '../../rpc/call.ts'
+import { isBridge } from '../../rpc/call.ts'
 import type {
   Answer,
   Caller,
   CallerFacts,
   Capabilities,
   ChangeListener,
-  Flow,
   HostSession,
   Question,
   Refusal,
   Scope,
 } from '../../rpc/call.ts'
-import { parseJson } from '../../values/json-object.ts'
 import { idKey } from '../../wire/message/envelope.ts'
 import type { Envelope, EnvelopeError, Id } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
 import type { MessageEnds } from '../../wire/message/message-ends.ts'
-import { notificationMessage, requestMessage } from '../../wire/message/message.ts'
-import { CHANGED_LISTS, isLogLevel, LIST_CHANGED, listChangedMethod, reaches } from '../../wire/protocol/methods.ts'
+import { notificationMessage } from '../../wire/message/message.ts'
+import { CHANGED_LISTS, isLogLevel, listChangedMethod, reaches } from '../../wire/protocol/methods.ts'
 import type { ChangedList, LogLevel } from '../../wire/protocol/methods.ts'
 import { Payload } from '../../wire/message/payload.ts'
-import type { JsonObject, Parts } from '../../wire/message/payload.ts'
+import type { JsonObject } from '../../wire/message/payload.ts'
 import type { LegacyRevision } from '../../wire/protocol/revisions.ts'
 import { isSameFacts, withHost } from '../caller-facts.ts'
 import type { Admission } from '../limits/admission.ts'
@@ -40,6 +37,9 @@ import type { Core, Subscriber } from '../core.ts'
 import { EarlyCancellations } from './early-cancellations.ts'
 import { NO_SETTINGS, SETTINGS } from './session-settings.ts'
 import type { SessionSettings } from './session-settings.ts'
+import type { Outlet } from './outlet.ts'
+import { noAnswer, Questions } from './questions.ts'
+import { COMPLETED, UPDATED, WaitingNotifications } from './waiting-notifications.ts'
 
 /** A host's request in flight. */
 export interface Running {
@@ -66,28 +66,8 @@ interface Pending {
   readonly candidates: Question['candidates']
 }
 
-/** An unanswered server request of any kind. */
-interface Open {
-  readonly settle: (answer: Answer) => void
-  readonly progress: Question['progress']
-}
-
-/** Receives messages for the host. */
-export interface Outlet {
-  readonly flow?: Flow | undefined
-  send(parts: Parts): void
-}
-
 /** What a session watches until it ends. */
 export type WatchCore = Pick<Core, 'watchLists' | 'unwatchLists' | 'unsubscribe'>
-
-/** A server request waits this long for `notifications/initialized`, and then fails. */
-const INITIALIZED_WAIT_MS = 10_000
-const COMPLETED = 'notifications/elicitation/complete'
-const UPDATED = 'notifications/resources/updated'
-/** Notifications that wait for an outlet: updates, of any resources that servers report, and completed elicitations beside them. */
-const MAX_UPDATED = 256
-const MAX_WAITING = MAX_UPDATED + 32
 
 interface SessionStart {
   readonly introduction: Introduction
@@ -120,20 +100,15 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   /** Oldest first. At most `in_flight_per_session` entries, so a linear search is fastest. */
   readonly #running: Running[] = []
   /** Created on first use, like the next field: most of possibly ten thousand sessions never need it. */
-  #questions: Map<Id, Open> | undefined
+  #questions: Questions | undefined
   /** Created with its first callback: pushing to an empty array allocates space for seventeen. */
   #endCallbacks: (() => void)[] | undefined
   readonly #admission: Pick<Admission, 'begin' | 'end'>
   #outlet: Outlet | undefined
-  /** Notifications waiting for an outlet, by kind: list changes, updated resources, completed elicitations. */
-  #waiting: Map<string, Parts> | undefined
-  #nextQuestion = 1
-  /** Part of the ids of server requests, so that a late answer to an earlier process matches none. */
-  #questionTag: string | undefined
+  /** Notifications waiting for an outlet. */
+  #waiting: WaitingNotifications | undefined
   /** Whether the host has sent `notifications/initialized`. */
   #isInitialized = false
-  /** Server requests waiting for `notifications/initialized`: sends by id. */
-  #unsent: Map<Id, () => void> | undefined
   #isEnded = false
   /** Where it watches lists and resources. */
   #core: WatchCore | undefined
@@ -164,7 +139,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
 
   /** Applies the settings of a request that was answered with a result. */
   accepted(method: string, params: Payload | undefined): void {
-    if (method === 'resources/unsubscribe') this.#waiting?.delete(waitingKey(params?.text('uri') ?? ''))
+    if (method === 'resources/unsubscribe') this.#waiting?.unsubscribed(params?.text('uri') ?? '')
     const settings = SETTINGS.get(method)?.(this.settings, params) ?? this.settings
     if (settings === this.settings) return
     this.settings = settings
@@ -218,16 +193,14 @@ export class Session implements HostSession, Subscriber, ChangeListener {
 
   /** Handles `notifications/initialized`: sends the waiting server requests (B028). */
   initialized(): void {
-    const unsent = this.#unsent
     this.#isInitialized = true
-    this.#unsent = undefined
-    for (const send of unsent?.values() ?? []) send()
+    this.#questions?.initialized()
   }
 
   /** Sets the outlet for messages that belong to no request, in place of an earlier one. Returns how to remove it. */
   attach(outlet: Outlet): () => void {
     this.#outlet = outlet
-    for (const parts of this.#waiting?.values() ?? []) outlet.send(parts)
+    this.#waiting?.sendTo(outlet)
     this.#waiting = undefined
     return () => {
       if (this.#outlet === outlet) this.#outlet = undefined
@@ -252,18 +225,11 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   notify(method: string, params: JsonObject | undefined): void {
     if (method === 'notifications/message' && !this.#wantsLogLevel(params)) return
     const parts = notificationMessage(method, params?.parts())
+    // Without an outlet, a completed elicitation is sent on the stream of a request with a server request, or waits (B088).
+    const asked = method === COMPLETED ? this.#running.findLast(({ questions }) => questions !== undefined) : undefined
     if (this.#outlet !== undefined) this.#outlet.send(parts)
-    else if (LIST_CHANGED.has(method)) (this.#waiting ??= new Map()).set(method, parts)
-    else if (method === UPDATED && params instanceof Payload) this.#keepUpdated(parseJson(params.final('uri')?.toString() ?? ''))
-    else if (method === COMPLETED) this.#notifyCompleted(parts)
-  }
-
-  /** Without an outlet it is sent on the stream of a request with a server request, or waits for an outlet (B088). */
-  #notifyCompleted(parts: Parts): void {
-    const asked = this.#running.findLast(({ questions }) => questions !== undefined)
-    if (asked !== undefined) return asked.exchange.message(parts)
-    this.#waiting ??= new Map()
-    if (this.#waiting.size < MAX_WAITING) this.#waiting.set(`${COMPLETED} ${this.#nextQuestion++}`, parts)
+    else if (asked !== undefined) asked.exchange.message(parts)
+    else (this.#waiting ??= new WaitingNotifications()).keep(method, params, parts)
   }
 
   updated(params: Payload): void {
@@ -273,13 +239,6 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   /** Announces a subscribed resource that may have changed unnoticed, at once or with the next outlet. */
   mayHaveChanged(uri: string): void {
     this.updated(Payload.of({ uri }))
-  }
-
-  /** Keeps an update for the next outlet, one for each resource. */
-  #keepUpdated(uri: unknown): void {
-    const waiting = (this.#waiting ??= new Map())
-    if (typeof uri === 'string' && waiting.size < MAX_UPDATED)
-      waiting.set(waitingKey(uri), notificationMessage(UPDATED, Payload.of({ uri }).parts()))
   }
 
   /** Whether the host's log level includes this level. True without a log level: servers choose (BRIDGING 3.11). */
@@ -299,69 +258,31 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   /** Resolves with an error answer if the host cannot be reached, the request is withdrawn, or the session ends. Never rejects. */
   #ask(outlet: Outlet | undefined, question: Question, running?: Running): Promise<Answer> {
     if (outlet === undefined || this.#isEnded) return Promise.resolve(noAnswer('the host cannot be reached now'))
-    return new Promise((resolve) => {
-      const id = `"q${(this.#questionTag ??= randomBytes(6).toString('base64url'))}-${this.#nextQuestion++}"`
-      const withdraw = (notice?: Payload): void => {
-        remove()
-        if (this.#questions?.delete(id) !== true) return
-        const parts = cancelledParams(id, 'no longer needed', notice)
-        const current = pending === undefined ? (this.#outlet ?? outlet) : this.outletOf(pending.running)
-        if (this.#unsent?.delete(id) !== true) current?.send(notificationMessage('notifications/cancelled', parts))
-        resolve(noAnswer('the question was taken back'))
-      }
-      const pending: Pending | undefined =
-        running === undefined || running.isOver ? undefined : { running, withdraw, candidates: question.candidates }
-      const remove = (): void => void (pending !== undefined && pending.running.questions?.delete(pending))
-      this.#questions ??= new Map()
-      const settle = (answer: Answer): void => {
-        remove()
-        resolve(answer)
-      }
-      this.#questions.set(id, { settle, progress: question.progress })
-      // The id is unique within the session, so it is the progress token, too.
-      if (question.progress !== undefined) question.params?.setIn('_meta', 'progressToken', id)
-      if (pending !== undefined) addTo(pending.running, pending)
-      question.onWithdrawn?.(withdraw)
-      const send = (): void => outlet.send(requestMessage(id, question.method, question.params?.parts()))
-      if (this.#isInitialized) send()
-      else this.#sendLater(id, send)
+    this.#questions ??= new Questions(this.#isInitialized)
+    if (running === undefined || running.isOver)
+      return this.#questions.send(question, { outlet, outletNow: () => this.#outlet ?? outlet })
+    let pending: Pending | undefined
+    return this.#questions.send(question, {
+      outlet,
+      outletNow: () => this.outletOf(pending?.running ?? running),
+      onOpen: (withdraw) => addTo(running, (pending = { running, withdraw, candidates: question.candidates })),
+      onClosed: () => pending?.running.questions?.delete(pending),
     })
   }
 
-  #sendLater(id: Id, send: () => void): void {
-    this.#unsent ??= new Map()
-    this.#unsent.set(id, send)
-    const giveUp = (): void => {
-      if (this.#unsent?.delete(id) === true) this.#answer(id, noAnswer('the host has not said notifications/initialized'))
-    }
-    setTimeout(giveUp, INITIALIZED_WAIT_MS).unref()
-  }
-
-  /** Handles a response of the host. Late and unsolicited responses are dropped. */
+  /** Handles a response of the host. */
   settle(message: Envelope): void {
-    const { id, result, error } = message
-    if (id === undefined) return
-    if (result !== undefined) this.#answer(id, { result })
-    else if (error !== undefined) this.#answer(id, { error })
+    this.#questions?.settle(message)
   }
 
-  /** Handles a message that was refused. If it was meant to be the answer to a server request, the server gets an error in its place. */
-  refused({ id, isCall, message }: Pick<EnvelopeError, 'id' | 'isCall' | 'message'>): void {
-    if (id !== undefined && !isCall) this.#answer(id, noAnswer(`the answer of the host is invalid: ${message}`))
+  /** Handles a message that was refused. */
+  refused(error: Pick<EnvelopeError, 'id' | 'isCall' | 'message'>): void {
+    this.#questions?.refused(error)
   }
 
-  /** Handles a message of which only a part was read. An answer without a known id is that of the only open question, if there is one. */
-  refusedPart({ kind, id }: MessageEnds, message: string): void {
-    const open = this.#questions
-    const only = open?.size === 1 ? open.keys().next().value : undefined
-    this.refused({ id: id ?? only, isCall: kind !== 'response', message })
-  }
-
-  #answer(id: Id, answer: Answer): void {
-    const key = idKey(id)
-    const open = this.#questions?.get(key)
-    this.#questions?.delete(key)
-    open?.settle(answer)
+  /** Handles a message of which only a part was read. */
+  refusedPart(ends: MessageEnds, message: string): void {
+    this.#questions?.refusedPart(ends, message)
   }
 
   begin(running: Running): void {
@@ -414,8 +335,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
 
   /** Handles `notifications/progress` of a server request (B274). */
   progress(params: Payload | undefined): void {
-    const token = params?.raw('progressToken')?.toString()
-    if (params !== undefined && token !== undefined) this.#questions?.get(idKey(token))?.progress?.(params)
+    this.#questions?.progress(params)
   }
 
   /** Ends the requests of an exchange whose host has not resumed its stream: one, or those of a batch. */
@@ -453,9 +373,8 @@ export class Session implements HostSession, Subscriber, ChangeListener {
       running.abort.abort()
       running.exchange.end()
     }
-    for (const { settle } of this.#questions?.values() ?? []) settle(noAnswer('the session has ended'))
+    this.#questions?.end()
     this.#questions = undefined
-    this.#unsent = undefined
     this.#core?.unwatchLists(this)
     this.#core?.unsubscribe(this)
     for (const callback of this.#endCallbacks ?? []) callback()
@@ -465,8 +384,6 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     return this.wantsLogLevel(params instanceof Payload ? params.text('level') : undefined)
   }
 }
-
-const waitingKey = (uri: string): string => `${UPDATED} ${uri}`
 
 const addTo = (running: Running, pending: Pending): void => {
   pending.running = running
@@ -482,5 +399,3 @@ const removeItem = <T>(list: T[], item: T): boolean => {
   list.pop()
   return true
 }
-
-const noAnswer = (message: string): Answer => errorAnswer(-32603, message)
