@@ -98,7 +98,7 @@ test('F-21 an HTTP+SSE host that reads one big event slowly keeps its stream: it
   const text = 'x'.repeat(15_000_000)
   await using gateway = await startGateway({
     servers: { a: fake.of({ tools: ['t'], on: { 'tools/call': () => ({ content: [{ type: 'text', text }] }) } }) },
-    hostLimits: { writeStallMs: 500 },
+    hostLimits: { writeStallMs: 1_500 },
   })
   await using relay = await slowRelay(gateway.url, 15)
   await using host = await legacySse.connect({ ...gateway, url: relay.url })
