@@ -5,9 +5,9 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { BehaviorSubject } from 'rxjs'
-import { withCredential } from '../auth/oauth/credential.ts'
-import type { Credential } from '../auth/oauth/credential.ts'
-import { isPerUser } from '../auth/oauth/credential-options.ts'
+import { withCredential } from '../auth/outbound/credential.ts'
+import type { Credential } from '../auth/outbound/credential.ts'
+import { isPerUser } from '../auth/credential-options.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Link } from '../era/server/link.ts'
 import type { Caller, Handler, Outcome } from '../rpc/call.ts'

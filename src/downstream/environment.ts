@@ -1,6 +1,6 @@
 /** The environment of all servers, provided by the composition root. */
 import type { Log } from '../values/log.ts'
-import type { Credential } from '../auth/oauth/credential.ts'
+import type { Credential } from '../auth/outbound/credential.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Pin } from '../catalog/lock/pinned.ts'
 import type { Verdict } from '../era/server/dial.ts'

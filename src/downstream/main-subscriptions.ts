@@ -1,6 +1,6 @@
 /** The resources and tasks that the gateway follows at one server over its main link. The gateway subscribes again after a reconnect. */
-import { withCredential } from '../auth/oauth/credential.ts'
-import type { Credential } from '../auth/oauth/credential.ts'
+import { withCredential } from '../auth/outbound/credential.ts'
+import type { Credential } from '../auth/outbound/credential.ts'
 import type { Link } from '../era/server/link.ts'
 import { ServerError } from '../rpc/call.ts'
 import type { Reconnected } from './environment.ts'

@@ -1,5 +1,5 @@
 /** Options of one server: complete, with units in the names. docs/configuration.md has the YAML names. */
-import type { CredentialOptions } from '../auth/oauth/credential-options.ts'
+import type { CredentialOptions } from '../auth/credential-options.ts'
 import type { Locked, LockKind, OnChange } from '../catalog/lock/lock.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
 import type { HiddenPolicy } from '../catalog/curate/vetting.ts'

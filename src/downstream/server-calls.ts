@@ -2,8 +2,8 @@
  * The path of one call at one server: a slot, a link, and a second attempt if the server cannot have executed the first. A modern server
  * is called over the main link. Calls to a legacy server use links of their callers, except methods that do not depend on the caller.
  */
-import { withCredential } from '../auth/oauth/credential.ts'
-import type { Credential } from '../auth/oauth/credential.ts'
+import { withCredential } from '../auth/outbound/credential.ts'
+import type { Credential } from '../auth/outbound/credential.ts'
 import type { Link } from '../era/server/link.ts'
 import { storedMs } from '../era/task-shapes.ts'
 import { isBridge } from '../rpc/call.ts'

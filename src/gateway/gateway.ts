@@ -10,7 +10,7 @@
  * A call passes this line once from left to right, its outcome once from right to left.
  */
 import type { Identity } from '../auth/identity.ts'
-import type { SignIns } from '../auth/oauth/sign-ins.ts'
+import type { SignIns } from '../auth/outbound/sign-ins.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/view/apps.ts'
 import { changedKinds } from '../catalog/inventory.ts'

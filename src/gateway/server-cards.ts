@@ -1,6 +1,6 @@
 /** The servers that a caller sees, for pages for people: states and sign-in links. */
 import type { Identity } from '../auth/identity.ts'
-import type { SignIns } from '../auth/oauth/sign-ins.ts'
+import type { SignIns } from '../auth/outbound/sign-ins.ts'
 import type { ServerCard } from '../catalog/server-card.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'

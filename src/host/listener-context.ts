@@ -1,7 +1,7 @@
 /** The dependencies of every listener: the routing core, limits and logs. */
 import type { Log } from '../values/log.ts'
 import type { Seal } from '../auth/seal.ts'
-import type { SignIns } from '../auth/oauth/sign-ins.ts'
+import type { SignIns } from '../auth/outbound/sign-ins.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import type { CapabilityCache } from '../era/host/capability-cache.ts'
 import type { Introduced } from '../era/host/modern-host.ts'

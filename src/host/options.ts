@@ -1,5 +1,5 @@
 /** Options of the listeners: addresses, checks, sessions, streams. */
-import type { AuthOptions } from '../auth/inbound/inbound-options.ts'
+import type { AuthOptions } from '../auth/inbound/verify/inbound-options.ts'
 import type { RevisionRange } from '../wire/protocol/revisions.ts'
 import type { TcpAddress, UnixAddress } from '../transport/http1/server/connection/listen-address.ts'
 import type { ServerCertificate } from '../transport/http1/server/connection/secure-sockets.ts'

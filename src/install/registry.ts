@@ -1,6 +1,6 @@
 /** Reads one server from a registry (API v0.1). Size and time of the answer are limited, because the registry is untrusted. */
 import { asError } from '../values/as-error.ts'
-import { SafeFetch } from '../auth/oauth/safe-fetch.ts'
+import { SafeFetch } from '../auth/fetch/safe-fetch.ts'
 import { DEFAULT_REGISTRY } from '../config/schema/registry.ts'
 import type { RegistryOptions } from '../config/schema/registry.ts'
 import { isLoopbackHost } from '../transport/loopback.ts'

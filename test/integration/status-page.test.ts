@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import type { AuthOptions, ResourceServerOptions } from '../../src/auth/inbound/inbound-options.ts'
+import type { AuthOptions, ResourceServerOptions } from '../../src/auth/inbound/verify/inbound-options.ts'
 import { oauthOf, PER_USER, staticToken, tokenOf } from '../support/credentials.ts'
 import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import { FakeIssuer, protect } from '../support/fake-issuer.ts'

@@ -1,6 +1,6 @@
 /** Credentials for tests of who may come in: static tokens, and what a configuration says of them. */
-import type { AuthOptions, ResourceServerOptions, StaticToken } from '../../src/auth/inbound/inbound-options.ts'
-import type { SignInOptions } from '../../src/auth/oauth/credential-options.ts'
+import type { AuthOptions, ResourceServerOptions, StaticToken } from '../../src/auth/inbound/verify/inbound-options.ts'
+import type { SignInOptions } from '../../src/auth/credential-options.ts'
 import { hashLine, readHash } from '../../src/auth/inbound/static-tokens.ts'
 import type { AuthorizationServer } from './authorization-server.ts'
 

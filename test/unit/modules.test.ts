@@ -65,7 +65,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'process',
   ],
   observe: ['capture', 'metrics', 'recorded'],
-  auth: ['oauth', 'inbound'],
+  auth: ['fetch', 'authorization-server', 'outbound', 'inbound/verify', 'inbound'],
   era: ['server', 'host'],
   catalog: ['names', 'curate', 'view', 'lint', 'lock', 'search'],
   downstream: ['pacing', 'calls', 'health', 'links', 'lists'],

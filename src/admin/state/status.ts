@@ -1,6 +1,6 @@
 /** The status of a process and its servers for `ps`: plain data, the same over the admin socket and in `--json`. */
 import type { Running } from '../../app/running.ts'
-import type { HostClientId } from '../../auth/inbound/inbound-options.ts'
+import type { HostClientId } from '../../auth/inbound/verify/inbound-options.ts'
 import type { ToolsetSummary } from '../../catalog/lint/toolset-findings.ts'
 import { estimateAll } from '../../catalog/tokens.ts'
 import type { Problem } from '../../config/syntax/problems.ts'

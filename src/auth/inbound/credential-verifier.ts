@@ -3,13 +3,13 @@
  * up among the static tokens, and then verified by their authorization server.
  */
 import type { Admitted } from '../identity.ts'
-import type { AuthOptions } from './inbound-options.ts'
+import type { AuthOptions } from './verify/inbound-options.ts'
 import { CredentialCache } from './credential-cache.ts'
 import type { TokenRefusal } from '../token-refusal.ts'
-import type { Fetch } from '../oauth/safe-fetch.ts'
-import { SYSTEM_CLOCK } from './clock.ts'
-import type { Clock } from './clock.ts'
-import type { ResourceServer } from './resource-server.ts'
+import type { Fetch } from '../fetch/safe-fetch.ts'
+import { SYSTEM_CLOCK } from './verify/clock.ts'
+import type { Clock } from './verify/clock.ts'
+import type { ResourceServer } from './verify/resource-server.ts'
 import { digestOf, StaticTokens } from './static-tokens.ts'
 import { lazily } from '../../values/lazily.ts'
 
@@ -39,7 +39,7 @@ export class CredentialVerifier {
     if (oauth === undefined) return
     // Loads its libraries when a token first needs them.
     this.#resourceServer = lazily(async () => {
-      const module = await import('./resource-server.ts')
+      const module = await import('./verify/resource-server.ts')
       return new module.ResourceServer(oauth, map, fetch, clock, refused)
     })
   }

@@ -8,8 +8,8 @@ import { setBounded } from '../../values/bounded-map.ts'
 import { isJsonObject, isList, parseJsonObject } from '../../values/json-object.ts'
 import type { UnknownObject } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
-import type { Reach } from '../oauth/reach.ts'
-import type { Fetch } from '../oauth/safe-fetch.ts'
+import type { Reach } from '../fetch/reach.ts'
+import type { Fetch } from '../fetch/safe-fetch.ts'
 import type { Purpose, Seal } from '../seal.ts'
 
 export interface HostClient {

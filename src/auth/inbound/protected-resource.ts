@@ -7,8 +7,8 @@
  *     /servers/<key>/messages    resource …/servers/<key>/sse
  *     /servers/<key>/mcp, /sse   resource …/servers/<key>/mcp or /sse, also for unknown servers: the caller is not authenticated yet
  */
-import { advertisedScopes, issuersOf } from './inbound-options.ts'
-import type { ResourceServerOptions } from './inbound-options.ts'
+import { advertisedScopes, issuersOf } from './verify/inbound-options.ts'
+import type { ResourceServerOptions } from './verify/inbound-options.ts'
 import { serverKeyAt, streamBeside } from './server-endpoints.ts'
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'

@@ -1,7 +1,7 @@
 /** Credentials that a reload revokes: sessions and streams of their principals end at once (BRIDGING 5.1). */
 import { isDeepStrictEqual } from 'node:util'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
-import type { AuthOptions } from './inbound-options.ts'
+import type { AuthOptions } from './verify/inbound-options.ts'
 import { principalOf } from './static-tokens.ts'
 
 /** Returns whether a principal authenticated under `before` must authenticate again under `after`. `undefined`: no authentication. */

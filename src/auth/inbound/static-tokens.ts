@@ -4,7 +4,7 @@
  */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Admitted } from '../identity.ts'
-import type { StaticToken } from './inbound-options.ts'
+import type { StaticToken } from './verify/inbound-options.ts'
 
 const RANDOM_BYTES = 32
 /** Lets scanners for leaked secrets recognise the token. */

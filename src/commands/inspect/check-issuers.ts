@@ -1,6 +1,6 @@
 /** `trunkline check --live` for `auth.oauth`: whether the metadata and keys of each authorization server can be read. */
-import type { IssuerReport } from '../../auth/inbound/issuer-report.ts'
-import { SafeFetch } from '../../auth/oauth/safe-fetch.ts'
+import type { IssuerReport } from '../../auth/inbound/verify/issuer-report.ts'
+import { SafeFetch } from '../../auth/fetch/safe-fetch.ts'
 import type { Configuration } from '../../config/options.ts'
 import { USER_AGENT } from '../../user-agent.ts'
 import type { Line, Paint } from '../terminal/print.ts'
@@ -10,7 +10,7 @@ export const checkIssuers = async ({ host, proxies }: Configuration): Promise<re
   const oauth = host.auth?.oauth
   if (oauth === undefined) return []
   await using safeFetch = new SafeFetch({ userAgent: USER_AGENT })
-  const { reportIssuers } = await import('../../auth/inbound/issuer-report.ts')
+  const { reportIssuers } = await import('../../auth/inbound/verify/issuer-report.ts')
   return await reportIssuers(
     oauth,
     safeFetch.through(() => proxies),

@@ -3,17 +3,17 @@
  * in a request, also at its authorization server, and is never printed.
  */
 import type { Admitted } from '../../auth/identity.ts'
-import { isForResource } from '../../auth/inbound/claims.ts'
-import { entranceScopes } from '../../auth/inbound/inbound-options.ts'
-import type { AuthOptions } from '../../auth/inbound/inbound-options.ts'
-import { IssuerUnreachable } from '../../auth/inbound/issuer.ts'
-import { passed } from '../../auth/inbound/claims.ts'
-import { SYSTEM_CLOCK } from '../../auth/inbound/clock.ts'
+import { isForResource } from '../../auth/inbound/verify/claims.ts'
+import { entranceScopes } from '../../auth/inbound/verify/inbound-options.ts'
+import type { AuthOptions } from '../../auth/inbound/verify/inbound-options.ts'
+import { IssuerUnreachable } from '../../auth/inbound/verify/issuer.ts'
+import { passed } from '../../auth/inbound/verify/claims.ts'
+import { SYSTEM_CLOCK } from '../../auth/inbound/verify/clock.ts'
 import { sentenceOf } from '../../auth/token-refusal.ts'
 import type { Check } from '../../auth/token-refusal.ts'
-import type { Examination } from '../../auth/inbound/resource-server.ts'
+import type { Examination } from '../../auth/inbound/verify/resource-server.ts'
 import { digestOf, StaticTokens } from '../../auth/inbound/static-tokens.ts'
-import { SafeFetch } from '../../auth/oauth/safe-fetch.ts'
+import { SafeFetch } from '../../auth/fetch/safe-fetch.ts'
 import { USER_AGENT } from '../../user-agent.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation, Io } from '../terminal/io.ts'
@@ -66,7 +66,7 @@ const examine = async (token: string, { tokens, oauth, map }: AuthOptions, fetch
         ? 'refused: no static token of auth.tokens, and auth.oauth is not configured'
         : 'refused: this static token has expired',
     )
-  const { ResourceServer } = await import('../../auth/inbound/resource-server.ts')
+  const { ResourceServer } = await import('../../auth/inbound/verify/resource-server.ts')
   try {
     return await new ResourceServer(oauth, map, fetch, SYSTEM_CLOCK).examine(token)
   } catch (error) {

@@ -1,6 +1,6 @@
 /** `auth`: which callers are let in, and as which principals (BRIDGING 6.1). */
 import { z } from 'zod'
-import { SUBJECT } from '../../auth/inbound/principal.ts'
+import { SUBJECT } from '../../auth/inbound/verify/principal.ts'
 import { readHash } from '../../auth/inbound/static-tokens.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
 import { operatorCommand } from '../../operator-command.ts'

@@ -3,7 +3,7 @@
  * two calls. A call is forwarded if rules on names allow it (BRIDGING 3.20; B278). It is not forwarded if a rule would need the definition
  * (lock, hints, `where`, `confirm`), or if the server lists the name and a rule leaves it out.
  */
-import { isPerUser } from '../../auth/oauth/credential-options.ts'
+import { isPerUser } from '../../auth/credential-options.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
 import { decideName } from '../../catalog/curate/curated-filter.ts'
 import type { Route } from '../../catalog/view/routes.ts'

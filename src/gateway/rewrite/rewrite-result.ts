@@ -2,7 +2,7 @@
  * Rewrites a server's result for its host: exposed URIs, cache hints, limits, the server's key, and the form of the host's revision
  * (BRIDGING 2.5, 2.6, 4.4). At a bridge between peers of one era only limits and cache hints are changed (3.21).
  */
-import { isPerUser } from '../../auth/oauth/credential-options.ts'
+import { isPerUser } from '../../auth/credential-options.ts'
 import type { Exposed } from '../../catalog/catalog.ts'
 import type { ResultLimit } from '../../catalog/curation.ts'
 import { matchesTemplate, parseTemplate } from '../../catalog/names/templates.ts'

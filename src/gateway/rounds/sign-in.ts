@@ -2,7 +2,7 @@
  * Calls that fail because a sign-in or a scope is missing: the host is asked to show the sign-in link, in the form of its era, and the
  * call continues afterwards (BRIDGING 6.4; B239, B248), like a round of the server.
  */
-import type { SignIn, SignInEnd, SignIns } from '../../auth/oauth/sign-ins.ts'
+import type { SignIn, SignInEnd, SignIns } from '../../auth/outbound/sign-ins.ts'
 import type { Purpose, Seal } from '../../auth/seal.ts'
 import type { Route } from '../../catalog/view/routes.ts'
 import type { Downstream } from '../../downstream/downstream.ts'

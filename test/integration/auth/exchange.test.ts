@@ -1,7 +1,7 @@
 /** A caller's own token is exchanged for one of the server, by the authorization server it is from (RFC 8693; T-07, B235, B250). */
 import type { JWTPayload } from 'jose'
 import { expect, test } from 'vitest'
-import type { CredentialOptions } from '../../../src/auth/oauth/credential-options.ts'
+import type { CredentialOptions } from '../../../src/auth/credential-options.ts'
 import type { BackoffOptions } from '../../../src/downstream/pacing/backoff.ts'
 import { startAuthorizationServer } from '../../support/authorization-server.ts'
 import { bearer, oauthOf } from '../../support/credentials.ts'

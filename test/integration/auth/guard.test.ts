@@ -1,6 +1,6 @@
 /** The guard before every route: what a stranger meets, and where a token belongs (BRIDGING 6.1; T-04, B233, B236, B237). */
 import { describe, expect, test, vi } from 'vitest'
-import type { AuthOptions } from '../../../src/auth/inbound/inbound-options.ts'
+import type { AuthOptions } from '../../../src/auth/inbound/verify/inbound-options.ts'
 import { corpus } from '../../support/corpus.ts'
 import { bearer, oauthOf, staticToken, tokenOf, TWO_TOKENS } from '../../support/credentials.ts'
 import { fake } from '../../support/fake-downstream.ts'

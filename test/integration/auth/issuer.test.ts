@@ -1,6 +1,6 @@
 /** Tokens of a real authorization server: documents, audiences, keys that change, opaque tokens, and what when it is away (BRIDGING 6.1). */
 import { describe, expect, test } from 'vitest'
-import type { AuthOptions, ResourceServerOptions } from '../../../src/auth/inbound/inbound-options.ts'
+import type { AuthOptions, ResourceServerOptions } from '../../../src/auth/inbound/verify/inbound-options.ts'
 import { MACHINE, startAuthorizationServer } from '../../support/authorization-server.ts'
 import { bearer, oauthOf } from '../../support/credentials.ts'
 import { fake } from '../../support/fake-downstream.ts'

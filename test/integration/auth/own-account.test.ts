@@ -1,6 +1,6 @@
 /** The gateway's own account at a server: what it says of itself there ([ext auth/oauth-client-credentials]; BRIDGING 3.1, 6.2). */
 import { expect, test, vi } from 'vitest'
-import type { CredentialOptions } from '../../../src/auth/oauth/credential-options.ts'
+import type { CredentialOptions } from '../../../src/auth/credential-options.ts'
 import { describes, fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import { modernHttp } from '../../support/fake-host.ts'
 import { FakeIssuer, protect } from '../../support/fake-issuer.ts'

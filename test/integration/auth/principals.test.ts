@@ -1,6 +1,6 @@
 /** What one principal has opened is nobody else's: sessions, streams, states, cursors, tasks; and it ends with its credential (T-05, B236). */
 import { describe, expect, test, vi } from 'vitest'
-import type { AuthOptions } from '../../../src/auth/inbound/inbound-options.ts'
+import type { AuthOptions } from '../../../src/auth/inbound/verify/inbound-options.ts'
 import { bearer, staticToken, tokenOf, TWO_TOKENS } from '../../support/credentials.ts'
 import { fake } from '../../support/fake-downstream.ts'
 import { legacyHttp, legacyPipe, legacySse, modernHttp } from '../../support/fake-host.ts'

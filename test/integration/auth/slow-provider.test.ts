@@ -4,8 +4,8 @@
  */
 import { describe, expect, test, vi } from 'vitest'
 import { serverStatuses } from '../../../src/admin/state/status.ts'
-import type { ResourceServerOptions } from '../../../src/auth/inbound/inbound-options.ts'
-import type { CredentialOptions } from '../../../src/auth/oauth/credential-options.ts'
+import type { ResourceServerOptions } from '../../../src/auth/inbound/verify/inbound-options.ts'
+import type { CredentialOptions } from '../../../src/auth/credential-options.ts'
 import { MACHINE, startAuthorizationServer, TRUNKLINE } from '../../support/authorization-server.ts'
 import { Browser } from '../../support/browser.ts'
 import { bearer, oauthOf, PER_USER } from '../../support/credentials.ts'

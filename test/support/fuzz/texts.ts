@@ -1,5 +1,5 @@
 /** Parsers of files and of words for people: configurations with variables, characters that hide. */
-import { readChallenge } from '../../../src/auth/oauth/challenge.ts'
+import { readChallenge } from '../../../src/auth/outbound/challenge.ts'
 import { describeHidden, stripEntry } from '../../../src/catalog/curate/vetting.ts'
 import { parseText } from '../../../src/config/syntax/document.ts'
 import { plain, scalars } from '../../../src/config/syntax/tree.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { isForResource, judgeClaims, SKEW_MS } from '../../../src/auth/inbound/claims.ts'
-import type { ClaimReading } from '../../../src/auth/inbound/claims.ts'
-import type { ClaimRule } from '../../../src/auth/inbound/inbound-options.ts'
+import { isForResource, judgeClaims, SKEW_MS } from '../../../src/auth/inbound/verify/claims.ts'
+import type { ClaimReading } from '../../../src/auth/inbound/verify/claims.ts'
+import type { ClaimRule } from '../../../src/auth/inbound/verify/inbound-options.ts'
 
 const ORIGIN = 'https://gw.test'
 const good = { sub: 'alice', exp: 1_000, aud: `${ORIGIN}/mcp` }

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { expect, test } from 'vitest'
 import { CredentialVerifier, VerifierBusy } from '../../../src/auth/inbound/credential-verifier.ts'
-import type { Fetch } from '../../../src/auth/oauth/safe-fetch.ts'
+import type { Fetch } from '../../../src/auth/fetch/safe-fetch.ts'
 import { oauthOf, staticToken, tokenOf } from '../../support/credentials.ts'
 
 const ISSUER = 'https://idp.test'

@@ -5,8 +5,8 @@ import {
   entranceScopes,
   serverOfScope,
   takesTokenByHand,
-} from '../../../src/auth/inbound/inbound-options.ts'
-import type { Advertised, AuthOptions } from '../../../src/auth/inbound/inbound-options.ts'
+} from '../../../src/auth/inbound/verify/inbound-options.ts'
+import type { Advertised, AuthOptions } from '../../../src/auth/inbound/verify/inbound-options.ts'
 import { oauthOf, TWO_TOKENS } from '../../support/credentials.ts'
 
 const OAUTH = oauthOf({ issuer: 'https://idp.test' }, 'https://gw.test/mcp')

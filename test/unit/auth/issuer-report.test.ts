@@ -2,8 +2,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { IssuerOptions, ResourceServerOptions } from '../../../src/auth/inbound/inbound-options.ts'
-import { reportIssuers } from '../../../src/auth/inbound/issuer-report.ts'
+import type { IssuerOptions, ResourceServerOptions } from '../../../src/auth/inbound/verify/inbound-options.ts'
+import { reportIssuers } from '../../../src/auth/inbound/verify/issuer-report.ts'
 import { oauthOf } from '../../support/credentials.ts'
 
 const ISSUER = 'https://idp.test'

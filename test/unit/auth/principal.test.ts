@@ -1,7 +1,7 @@
 /** Which principal a token stands for (T-39). The machine tokens are written as the named issuers issue them. */
 import { describe, expect, test } from 'vitest'
-import { principalOfClaims } from '../../../src/auth/inbound/principal.ts'
-import type { ClaimSource } from '../../../src/auth/inbound/principal.ts'
+import { principalOfClaims } from '../../../src/auth/inbound/verify/principal.ts'
+import type { ClaimSource } from '../../../src/auth/inbound/verify/principal.ts'
 import { sentenceOf } from '../../../src/auth/token-refusal.ts'
 
 const ISSUER = 'https://idp.test'

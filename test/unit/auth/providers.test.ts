@@ -1,9 +1,9 @@
 /** Access tokens as the providers of docs/identity document them, against the settings that the pages recommend. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { judgeClaims } from '../../../src/auth/inbound/claims.ts'
-import type { ClaimPath } from '../../../src/auth/inbound/claim-value.ts'
-import type { ClaimRule } from '../../../src/auth/inbound/inbound-options.ts'
+import { judgeClaims } from '../../../src/auth/inbound/verify/claims.ts'
+import type { ClaimPath } from '../../../src/auth/inbound/verify/claim-value.ts'
+import type { ClaimRule } from '../../../src/auth/inbound/verify/inbound-options.ts'
 
 const ORIGIN = 'https://mcp.example.com'
 const NOW = 1_800_000_000

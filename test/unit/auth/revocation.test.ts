@@ -1,6 +1,6 @@
 /** Whose sessions end when a reload changes the credentials (BRIDGING 5.1). */
 import { expect, test } from 'vitest'
-import type { AuthOptions } from '../../../src/auth/inbound/inbound-options.ts'
+import type { AuthOptions } from '../../../src/auth/inbound/verify/inbound-options.ts'
 import { revokedBy } from '../../../src/auth/inbound/revocation.ts'
 import { principalOf } from '../../../src/auth/inbound/static-tokens.ts'
 import { SHARED_PRINCIPAL } from '../../../src/rpc/call.ts'

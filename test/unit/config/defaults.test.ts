@@ -1,6 +1,6 @@
 /** What every limit is where the configuration says nothing (RELIABILITY 7). The options and what is generated from them change together. */
 import { expect, test } from 'vitest'
-import { DEFAULT_SAFE_FETCH } from '../../../src/auth/oauth/safe-fetch.ts'
+import { DEFAULT_SAFE_FETCH } from '../../../src/auth/fetch/safe-fetch.ts'
 import { DEFAULT_BACKOFF } from '../../../src/downstream/pacing/backoff.ts'
 import { DEFAULT_SSE } from '../../../src/transport/channel/sse-channel.ts'
 import { DEFAULT_STREAMABLE } from '../../../src/transport/channel/streamable-channel.ts'

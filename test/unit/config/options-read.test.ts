@@ -24,8 +24,8 @@ const shapes = files.filter((name) => /(^|-|\/)options\.ts$|^catalog\/catalog\.t
 /** Options whose effect is in the file of their shape, or in loading itself. */
 const READ_THERE: Readonly<Record<string, string>> = {
   allowUnauthenticatedNetwork: 'config/build/hosts/settings.ts refuses an open address without it',
-  advertise: 'advertisedScopes() in auth/inbound/inbound-options.ts',
-  perUser: 'isPersonal() in auth/oauth/credential-options.ts',
+  advertise: 'advertisedScopes() in auth/inbound/verify/inbound-options.ts',
+  perUser: 'isPersonal() in auth/credential-options.ts',
 }
 
 test('B293 every option that a configuration can set is read outside of src/config', () => {

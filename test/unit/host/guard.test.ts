@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { Admitted } from '../../../src/auth/identity.ts'
 import { CredentialVerifier, VerifierBusy } from '../../../src/auth/inbound/credential-verifier.ts'
-import type { AuthOptions, ResourceServerOptions } from '../../../src/auth/inbound/inbound-options.ts'
+import type { AuthOptions, ResourceServerOptions } from '../../../src/auth/inbound/verify/inbound-options.ts'
 import type { Seal } from '../../../src/auth/seal.ts'
 import { SubjectTokens } from '../../../src/auth/subject-tokens.ts'
 import { Guard } from '../../../src/host/http/guard/guard.ts'

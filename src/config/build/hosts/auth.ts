@@ -1,7 +1,7 @@
 /** Options of `auth`; contradictions in it are reported with their places. */
-import type { AuthOptions, IssuerOptions, ResourceServerOptions } from '../../../auth/inbound/inbound-options.ts'
-import { serverOfScope } from '../../../auth/inbound/inbound-options.ts'
-import { SUBJECT } from '../../../auth/inbound/principal.ts'
+import type { AuthOptions, IssuerOptions, ResourceServerOptions } from '../../../auth/inbound/verify/inbound-options.ts'
+import { serverOfScope } from '../../../auth/inbound/verify/inbound-options.ts'
+import { SUBJECT } from '../../../auth/inbound/verify/principal.ts'
 import { operatorCommand } from '../../../operator-command.ts'
 import { isSafe } from '../../schema/auth-schema.ts'
 import type { AuthSection } from '../../schema/auth-schema.ts'

@@ -1,6 +1,6 @@
 /** The credential of one server, from its `credentials`. */
 import { createPrivateKey } from 'node:crypto'
-import type { ClientOptions, CredentialOptions } from '../../../auth/oauth/credential-options.ts'
+import type { ClientOptions, CredentialOptions } from '../../../auth/credential-options.ts'
 import { isLoopbackHost } from '../../../transport/loopback.ts'
 import type { Credentials } from '../../schema/credentials-schema.ts'
 import type { ReportProblem } from '../../syntax/problems.ts'

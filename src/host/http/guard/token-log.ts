@@ -1,5 +1,5 @@
 /** Log lines about refused tokens, which anyone can send: one per cause and minute. Further ones are counted, at `debug`. */
-import { IssuerUnreachable } from '../../../auth/inbound/issuer.ts'
+import { IssuerUnreachable } from '../../../auth/inbound/verify/issuer.ts'
 import type { TokenRefusal } from '../../../auth/token-refusal.ts'
 import { Throttle } from '../../../time/throttle.ts'
 import type { Log } from '../../../values/log.ts'

@@ -9,10 +9,10 @@
  *     GET /connect/client.json our client metadata document
  */
 import type { BrowserSignIn, PendingIdentity } from '../../../auth/inbound/browser-sign-in.ts'
-import { IssuerUnreachable } from '../../../auth/inbound/issuer.ts'
-import { clientMetadata } from '../../../auth/oauth/registration.ts'
-import { SIGN_IN_TTL_MS } from '../../../auth/oauth/sign-ins.ts'
-import type { SignIn } from '../../../auth/oauth/sign-ins.ts'
+import { IssuerUnreachable } from '../../../auth/inbound/verify/issuer.ts'
+import { clientMetadata } from '../../../auth/authorization-server/registration.ts'
+import { SIGN_IN_TTL_MS } from '../../../auth/outbound/sign-ins.ts'
+import type { SignIn } from '../../../auth/outbound/sign-ins.ts'
 import { SHARED_PRINCIPAL } from '../../../rpc/call.ts'
 import type { DenialReason } from '../../../rpc/record.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'

@@ -5,8 +5,8 @@
  *     GET /, GET /mcp   with Accept: text/html, and no event stream asked for
  *     POST /            the same with a token
  */
-import { authMode, takesTokenByHand } from '../../../auth/inbound/inbound-options.ts'
-import type { HostClientId } from '../../../auth/inbound/inbound-options.ts'
+import { authMode, takesTokenByHand } from '../../../auth/inbound/verify/inbound-options.ts'
+import type { HostClientId } from '../../../auth/inbound/verify/inbound-options.ts'
 import { LOCAL } from '../../../auth/identity.ts'
 import type { Identity } from '../../../auth/identity.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
