@@ -7,6 +7,7 @@ import { carriedCapabilities } from '../../era/host/legacy-host.ts'
 import type { Introduction } from '../../era/host/legacy-host.ts'
 import type { HostTransport } from '../../observe/capture/captured.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
+import { firstRequestId } from '../../rpc/first-request-id.ts'
 import type { Cancel } from '../../rpc/cancellation.ts'
 import { errorAnswer, isBridge } from '../../rpc/call.ts'
 import type {
@@ -22,7 +23,7 @@ import type {
   Scope,
 } from '../../rpc/call.ts'
 import { parseJson } from '../../values/json-object.ts'
-import { idKey } from '../../wire/message/envelope.ts'
+import { idKey, numberedId } from '../../wire/message/envelope.ts'
 import type { Envelope, EnvelopeError, Id } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
 import type { MessageEnds } from '../../wire/message/message-ends.ts'
@@ -127,9 +128,8 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   #outlet: Outlet | undefined
   /** Notifications waiting for an outlet, by kind: list changes, updated resources, completed elicitations. */
   #waiting: Map<string, Parts> | undefined
-  #nextQuestion = 1
-  /** Part of the ids of server requests, so that a late answer to an earlier process matches none. */
-  #questionTag: string | undefined
+  /** The id of the next server request: a number, since some hosts read no others. Undefined: there was none yet. */
+  #nextQuestion: number | undefined
   /** Whether the host has sent `notifications/initialized`. */
   #isInitialized = false
   /** Server requests waiting for `notifications/initialized`: sends by id. */
@@ -263,7 +263,13 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     const asked = this.#running.findLast(({ questions }) => questions !== undefined)
     if (asked !== undefined) return asked.exchange.message(parts)
     this.#waiting ??= new Map()
-    if (this.#waiting.size < MAX_WAITING) this.#waiting.set(`${COMPLETED} ${this.#nextQuestion++}`, parts)
+    if (this.#waiting.size < MAX_WAITING) this.#waiting.set(`${COMPLETED} ${this.#newId()}`, parts)
+  }
+
+  #newId(): Id {
+    const id = (this.#nextQuestion ??= firstRequestId())
+    this.#nextQuestion = id + 1
+    return String(id)
   }
 
   updated(params: Payload): void {
@@ -300,7 +306,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   #ask(outlet: Outlet | undefined, question: Question, running?: Running): Promise<Answer> {
     if (outlet === undefined || this.#isEnded) return Promise.resolve(noAnswer('the host cannot be reached now'))
     return new Promise((resolve) => {
-      const id = `"q${(this.#questionTag ??= randomBytes(6).toString('base64url'))}-${this.#nextQuestion++}"`
+      const id = this.#newId()
       const withdraw = (notice?: Payload): void => {
         remove()
         if (this.#questions?.delete(id) !== true) return
@@ -358,7 +364,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   }
 
   #answer(id: Id, answer: Answer): void {
-    const key = idKey(id)
+    const key = numberedId(id)
     const open = this.#questions?.get(key)
     this.#questions?.delete(key)
     open?.settle(answer)
@@ -415,7 +421,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   /** Handles `notifications/progress` of a server request (B274). */
   progress(params: Payload | undefined): void {
     const token = params?.raw('progressToken')?.toString()
-    if (params !== undefined && token !== undefined) this.#questions?.get(idKey(token))?.progress?.(params)
+    if (params !== undefined && token !== undefined) this.#questions?.get(numberedId(token))?.progress?.(params)
   }
 
   /** Ends the requests of an exchange whose host has not resumed its stream: one, or those of a batch. */
