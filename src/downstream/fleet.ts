@@ -1,7 +1,7 @@
 /** All configured servers in configuration order; a reload replaces only those that differ. */
-import { randomBytes } from 'node:crypto'
 import { BehaviorSubject } from 'rxjs'
 import type { Caller } from '../rpc/call.ts'
+import { firstRequestId } from '../rpc/first-request-id.ts'
 import { SessionWatches } from './calls/session-watches.ts'
 import { Downstream } from './downstream.ts'
 import type { DownstreamEnvironment, ServerReports } from './environment.ts'
@@ -13,9 +13,6 @@ export type FleetEnvironment = Omit<
   DownstreamEnvironment,
   keyof ServerReports | 'starts' | 'startAfter' | 'isSuccessor' | 'isEnding' | 'httpIds'
 >
-
-/** Servers may keep ids in 32 bits. */
-const MAX_FIRST_ID = 2 ** 30
 
 export class Fleet {
   readonly downstreams$ = new BehaviorSubject<readonly Downstream[]>([])
@@ -33,7 +30,7 @@ export class Fleet {
       ...environment,
       isEnding: () => this.#isEnding,
       // Other programs, and other replicas, may be clients of a server that sends each answer to all clients: they begin elsewhere.
-      httpIds: { next: 1 + (randomBytes(4).readUInt32BE() % MAX_FIRST_ID) },
+      httpIds: { next: firstRequestId() },
       starts: new Starts({ sweeper, max: maxStarts, onWait: () => limits.passed('limits.starts') }),
     }
   }

@@ -1,9 +1,9 @@
 /** The server requests that a legacy host has not answered, sent under ids of the session. */
-import { randomBytes } from 'node:crypto'
 import { cancelledParams } from '../../rpc/connection.ts'
+import { firstRequestId } from '../../rpc/first-request-id.ts'
 import { errorAnswer } from '../../rpc/call.ts'
 import type { Answer, Question } from '../../rpc/call.ts'
-import { idKey } from '../../wire/message/envelope.ts'
+import { numberedId } from '../../wire/message/envelope.ts'
 import type { Envelope, EnvelopeError, Id } from '../../wire/message/envelope.ts'
 import type { MessageEnds } from '../../wire/message/message-ends.ts'
 import { notificationMessage, requestMessage } from '../../wire/message/message.ts'
@@ -30,9 +30,8 @@ interface Open {
 }
 
 export class Questions {
-  /** Part of the ids, so that a late answer to an earlier process matches none. */
-  readonly #tag = randomBytes(6).toString('base64url')
-  #next = 1
+  /** The next id: a number, since some hosts read no others. */
+  #next = firstRequestId()
   readonly #open = new Map<Id, Open>()
   /** Sends by id, until the host has sent `notifications/initialized`. */
   readonly #unsent = new Map<Id, () => void>()
@@ -53,7 +52,7 @@ export class Questions {
   /** Resolves with an error answer if the request is withdrawn, or the session ends. Never rejects. */
   send(question: Question, { outlet, outletNow, onOpen, onClosed }: Way): Promise<Answer> {
     return new Promise((resolve) => {
-      const id = `"q${this.#tag}-${this.#next++}"`
+      const id = String(this.#next++)
       const withdraw = (notice?: Payload): void => {
         onClosed?.()
         if (!this.#open.delete(id)) return
@@ -103,7 +102,7 @@ export class Questions {
   }
 
   #answer(id: Id, answer: Answer): void {
-    const key = idKey(id)
+    const key = numberedId(id)
     const open = this.#open.get(key)
     this.#open.delete(key)
     open?.settle(answer)
@@ -112,7 +111,7 @@ export class Questions {
   /** Handles `notifications/progress` of the host (B274). */
   progress(params: Payload | undefined): void {
     const token = params?.raw('progressToken')?.toString()
-    if (params !== undefined && token !== undefined) this.#open.get(idKey(token))?.progress?.(params)
+    if (params !== undefined && token !== undefined) this.#open.get(numberedId(token))?.progress?.(params)
   }
 
   /** The session has ended. */

@@ -5,6 +5,8 @@ import { Session } from '../../../src/host/session/session.ts'
 import type { Running } from '../../../src/host/session/session.ts'
 import type { Answer, Call, Caller } from '../../../src/rpc/call.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
+import { NO_LIMITS } from '../../../src/wire/json/scan.ts'
+import { readHostMessage } from '../../../src/wire/message/envelope.ts'
 import { Failure } from '../../../src/wire/message/failure.ts'
 import { join, Payload } from '../../../src/wire/message/payload.ts'
 import type { Parts } from '../../../src/wire/message/payload.ts'
@@ -26,7 +28,7 @@ const makeSession = () => {
 
 /** Receives messages; `sent`: those, parsed. */
 const makeOutlet = () => {
-  const sent: { id?: string; method: string; params: Record<string, unknown> }[] = []
+  const sent: { id?: number; method: string; params: Record<string, unknown> }[] = []
   const send = (parts: Parts): void => void sent.push(JSON.parse(join(parts).toString()) as (typeof sent)[number])
   return { sent, send }
 }
@@ -48,6 +50,8 @@ const makeRunning = (id: string, exchange: Partial<Exchange> = {}) => {
 }
 
 const question = { method: 'sampling/createMessage', params: Payload.of({}) }
+const answered = (id: string) =>
+  readHostMessage(Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":{"code":-1,"message":"declined"}}`), NO_LIMITS)
 const messageOf = async (answer: Promise<Answer>): Promise<string | undefined> => {
   const settled = await answer
   return 'error' in settled ? settled.error.text('message') : undefined
@@ -157,6 +161,35 @@ test('B028 a question that is taken back, or waits too long for notifications/in
   expect(await messageOf(late)).toBe('the host has not said notifications/initialized')
   session.initialized()
   expect(sent).toEqual([])
+})
+
+test('B083 ids of questions are numbers of at most 32 bits, and those of two sessions differ', () => {
+  const idsOf = (): (number | undefined)[] => {
+    const { session } = makeSession()
+    const { sent, send } = makeOutlet()
+    session.attach({ send })
+    for (const _ of [1, 2]) void session.ask(question)
+    return sent.map(({ id }) => id)
+  }
+  const [one, two] = [idsOf(), idsOf()]
+  for (const id of [...one, ...two]) expect(id).toSatisfy((value: unknown) => Number.isInteger(value) && Number(value) < 2 ** 31)
+  expect(new Set([...one, ...two]).size).toBe(4)
+})
+
+test.each([
+  ['as it is', String],
+  ['as text', (id: number) => `"${id}"`],
+  ['as a decimal number', (id: number) => `${id}.0`],
+])('B288 an answer may have the id of the question %s', async (_, written) => {
+  const { session } = makeSession()
+  const { sent, send } = makeOutlet()
+  session.attach({ send })
+  const [first, second] = [session.ask(question), session.ask(question)]
+  const [{ id = 0 } = {}] = sent
+  session.settle(answered(written(id)))
+  expect(await messageOf(first)).toBe('declined')
+  session.end(new Failure('shutting_down', 'the gateway stops'))
+  expect(await messageOf(second)).toBe('the session has ended')
 })
 
 test('B236 another scope or other facts of a token apply to further calls; another scope is announced', () => {
