@@ -93,6 +93,15 @@ test.each<[string, object]>([
   expect(gateway.fake('a').all('tools/call')).toEqual([])
 })
 
+test('B278 a filter that denies others, and asks for no hints, keeps nothing else from the server', async () => {
+  await using gateway = await startGateway({
+    servers: { a: hidden() },
+    options: { a: await curated({ filter: { deny: 'other' } }) },
+  })
+  await using host = await modernHttp.connect(gateway)
+  expect(await host.call('tools/call', CALL)).toMatchObject(RAN)
+})
+
 test.each(['hold', 'quarantine'] as const)('B278 it is unknown where a lock is on_change: %s', async (onChange) => {
   await using gateway = await startGateway({ servers: { a: hidden() }, options: { a: { onChange } } })
   await using host = await legacyHttp.connect(gateway)

@@ -60,6 +60,22 @@ test('F-04 a process that ended by itself is counted, also where it served a sin
   await vi.waitFor(() => expect(crashes()).toEqual(['trunkline_server_crashes_total{server="a"} 2']))
 })
 
+test('F-04 processes that ended by themselves are counted together, those of all callers', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'legacy stdio', tools: ['echo'] }) },
+    options: { a: { credential: PER_USER } },
+  })
+  const a = gateway.fake('a')
+  a.on('tools/call', () => (a.connections.findLast(({ isOpen }) => isOpen)?.drop(), fake.never()))
+  for (const name of ['ann', 'bob']) {
+    await using host = await modernPipe.connect(asPrincipal(gateway, name))
+    await host.call('tools/call', { name: 'a__echo', arguments: {} }).catch(() => undefined)
+  }
+  await vi.waitFor(() =>
+    expect(linesOf(gateway, 'trunkline_server_crashes_total')).toEqual(['trunkline_server_crashes_total{server="a"} 2']),
+  )
+})
+
 test('the start of the process is one moment, whatever the clock of the machine does', async () => {
   await using gateway = await start()
   const before = linesOf(gateway, 'process_start_time_seconds')

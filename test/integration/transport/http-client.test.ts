@@ -353,6 +353,19 @@ describe('a server that closes connections after a response, unannounced,', () =
     expect([...requests.values()]).toEqual([2, 4])
     await client.close()
   })
+
+  test('3.22 has to close one unannounced: an announced close changes nothing', async () => {
+    const requests = new Map<Socket, number>()
+    await using server = await rawScripted((socket) => {
+      requests.set(socket, (requests.get(socket) ?? 0) + 1)
+      const closes = requests.size === 1 ? 'connection: close\r\n' : ''
+      socket.write(`HTTP/1.1 202 Accepted\r\n${closes}content-length: 8\r\n\r\nAccepted`)
+    })
+    const client = new NetClient(new UndiciClient())
+    for (let round = 0; round < 4; round++) expect(await post(client, server.url)).toMatchObject({ status: 202 })
+    expect([...requests.values()]).toEqual([1, 3])
+    await client.close()
+  })
 })
 
 test('on bare sockets a request reaches the server even if its connection is closed in the same turn', async () => {

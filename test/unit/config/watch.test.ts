@@ -57,6 +57,14 @@ describe('a file of the configuration changes', () => {
     expect(await watch.changed()).toEqual([files.path('a.yaml')])
   })
 
+  test('a file that was missing before delays no change', async () => {
+    await using files = await workspace({ 'a.yaml': 'one', sign: '' })
+    const file = files.path('a.yaml')
+    using watch = await watching([file, files.path('none.yaml')], [], files.path('sign'), { vanishMs: 3_600_000 })
+    await writeFile(file, 'two')
+    expect(await watch.changed()).toEqual([file])
+  })
+
   test('a swapped link, as mounted configurations do it, is told', async () => {
     await using files = await workspace({ 'v1/a.yaml': 'one', 'v2/a.yaml': 'two', 'mount/sign': '' })
     await symlink('../v1', files.path('mount/data'))
