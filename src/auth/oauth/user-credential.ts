@@ -60,6 +60,7 @@ export class UserCredential implements Credential, Interactive {
   readonly #environment: OAuthEnvironment
   readonly #storeKey: StoreKey<Held>
   readonly #listeners = new Set<() => void>()
+  readonly #endListeners = new Set<(failure: Failure) => void>()
   #held: Held | undefined
   /** Issuer and scopes of the latest sign-in, which the next one keeps, also after this one has ended (B247). */
   #before: { readonly issuer: string; readonly asked: string | undefined } | undefined
@@ -84,6 +85,7 @@ export class UserCredential implements Credential, Interactive {
   close(): void {
     this.#unwatch()
     this.#listeners.clear()
+    this.#endListeners.clear()
     this.#environment.secrets(this, [])
   }
 
@@ -92,7 +94,12 @@ export class UserCredential implements Credential, Interactive {
     const wasSignedIn = this.isSignedIn
     this.#adopt(this.#stored())
     this.#challenge = undefined
-    if (!wasSignedIn) for (const changed of this.#listeners) changed()
+    if (!wasSignedIn) this.#changed()
+    else if (!this.isSignedIn) this.#ended('the sign-in has ended')
+  }
+
+  #changed(): void {
+    for (const changed of this.#listeners) changed()
   }
 
   get isSignedIn(): boolean {
@@ -103,12 +110,18 @@ export class UserCredential implements Credential, Interactive {
     this.#listeners.add(callback)
   }
 
+  onEnd(callback: (failure: Failure) => void): void {
+    this.#endListeners.add(callback)
+  }
+
   ready(): Promise<void> | undefined {
     if (this.#held === undefined) {
       this.#adopt(this.#stored())
       // A request without a token is sent first: a sign-in begins with the server's challenge.
       if (this.#held === undefined)
         return this.#challenge === undefined ? undefined : this.#findElsewhere(undefined, 'not signed in yet')
+      // Another process of the folder has signed in.
+      this.#changed()
     }
     const nowMs = this.#environment.now()
     if (isFresh(this.#held, nowMs) || this.#held.refreshToken === undefined) return undefined
@@ -177,7 +190,7 @@ export class UserCredential implements Credential, Interactive {
     await this.#environment.store.exclusively(this.#storeKey, async () => this.#keep(held))
     this.#countSteps(scope)
     this.#challenge = undefined
-    for (const changed of this.#listeners) changed()
+    this.#changed()
   }
 
   async #codeOf(pending: PendingAuthorization, answer: URLSearchParams): Promise<string> {
@@ -240,7 +253,7 @@ export class UserCredential implements Credential, Interactive {
           const latest = this.#stored()
           if (latest !== undefined && latest.accessToken !== before) return this.#adopt(latest)
           store.remove(this.#storeKey)
-          throw this.#lost('the sign-in has ended')
+          throw this.#lost(`the sign-in has ended: ${asError(error).message}`)
         }
         // The tokens are kept: a later renewal may work.
         if (isUnexplained(error)) throw this.#needsSignIn(`the token could not be renewed (${error.code})`)
@@ -298,7 +311,13 @@ export class UserCredential implements Credential, Interactive {
   #lost(why: string): Failure {
     this.#adopt(undefined)
     this.#steps.clear()
-    return this.#needsSignIn(why)
+    return this.#ended(why)
+  }
+
+  #ended(why: string): Failure {
+    const failure = this.#needsSignIn(why)
+    for (const ended of this.#endListeners) ended(failure)
+    return failure
   }
 
   #needsSignIn(why: string, kind: 'auth_required' | 'scope_required' = 'auth_required'): Failure {

@@ -187,6 +187,43 @@ test('F-17 where a server gives no refresh tokens, a sign-in at another process 
   expect(one.bearer.value).toBe('Bearer new')
 })
 
+test('F-17 a sign-in at another process of the folder is used by the next call, which has the server tried again', async () => {
+  await using stage = await scene()
+  const [one, two] = [stage.credential(), stage.credential()]
+  await expect(two.renew({ used: undefined, status: 401, challenge: 'Bearer' })).rejects.toMatchObject({
+    facts: { signIn: true },
+  })
+  const changed = vi.fn<() => void>()
+  two.onChange(changed)
+  await stage.signIn(one)
+  await two.ready()
+  expect([two.bearer.value, changed.mock.calls.length]).toEqual([one.bearer.value, 1])
+  await two.ready()
+  expect(changed).toHaveBeenCalledOnce()
+})
+
+test.each(SHARING)('6.4 a sign-in that has ended is reported once, with the reason, among two %s', async (_name, store) => {
+  const shared = store()
+  await using stage = await scene(shared)
+  const one = stage.credential()
+  await stage.signIn(one)
+  const two = stage.credential()
+  await vi.waitFor(() => expect(two.isSignedIn).toBe(true))
+  const ended: string[] = []
+  one.onEnd(({ message }) => ended.push(`one ${message}`))
+  two.onEnd(({ message }) => ended.push(`two ${message}`))
+  stage.issuer.refuses = () => true
+  stage.issuer.refusal = { error: 'invalid_grant', error_description: 'the session was closed' }
+  stage.passHour()
+  await expect(one.ready()).rejects.toMatchObject({ facts: { signIn: true } })
+  // Without a store it learns of that by its own attempt.
+  await Promise.resolve(two.ready()).catch(() => undefined)
+  await Promise.resolve(one.ready())
+  const why = 'needs sign-in: the sign-in has ended: the authorization server refused: "invalid_grant" ("the session was closed")'
+  const other = shared === undefined ? 'needs sign-in: no longer signed in' : 'needs sign-in: the sign-in has ended'
+  await vi.waitFor(() => expect(ended).toEqual([`one ${why}`, `two ${other}`]))
+})
+
 test('F-28 where nobody has signed in anywhere, a sign-in is asked for', async () => {
   await using stage = await scene(new MemoryStore())
   const one = stage.credential()
@@ -488,7 +525,9 @@ describe('before and after a sign-in', () => {
         await signedIn()
       }
       Object.assign(provider, { status: 400, tokens: { error: 'invalid_grant' } })
-      await expect(refused(401)).rejects.toMatchObject(needed('auth_required', 'the sign-in has ended'))
+      await expect(refused(401)).rejects.toMatchObject(
+        needed('auth_required', 'the sign-in has ended: the authorization server refused: "invalid_grant"'),
+      )
       expect(who.isSignedIn).toBe(false)
       Object.assign(provider, { status: 200, tokens })
       await signedIn()
