@@ -19,6 +19,7 @@ import { discover, discoverAt, isSameIssuer, issuersOf } from './discovery.ts'
 import type { DiscoveryOptions, Provider } from './discovery.ts'
 import type { OAuthEnvironment } from './environment.ts'
 import { noToken } from './failures.ts'
+import { GrantPause } from './grant-pause.ts'
 import { reachOf } from './reach.ts'
 import type { SignInOptions } from './credential-options.ts'
 import { clientFor, scopeRefused } from './registration.ts'
@@ -58,6 +59,7 @@ export class UserCredential implements Credential, Interactive {
   readonly principal: string
   readonly #options: UserCredentialOptions
   readonly #environment: OAuthEnvironment
+  readonly #pause = new GrantPause()
   readonly #storeKey: StoreKey<Held>
   readonly #listeners = new Set<() => void>()
   readonly #endListeners = new Set<(failure: Failure) => void>()
@@ -241,6 +243,7 @@ export class UserCredential implements Credential, Interactive {
       if (held?.refreshToken === undefined) throw this.#lost('no longer signed in')
       if (this.#challenge !== undefined && !(await this.#isStillTrusted(held))) throw this.#lost(MOVED)
       try {
+        this.#pause.check()
         const { provider, registered, refreshToken } = held
         const params = { grant_type: 'refresh_token', refresh_token: refreshToken, resource: provider.resource }
         const tokens = await this.#request(provider, registered, params)
@@ -260,7 +263,7 @@ export class UserCredential implements Credential, Interactive {
         // No request with the expired token is sent, so no challenge of the server can show this.
         if (!(await this.#isStillTrusted(held))) throw this.#lost(MOVED)
         // Signing in again would not remove any other cause.
-        throw noToken(error, 'the token could not be renewed')
+        throw noToken(this.#pause.begun(error), 'the token could not be renewed')
       }
     })
   }

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { SignInOptions } from '../../../../src/auth/oauth/credential-options.ts'
 import { SafeFetch } from '../../../../src/auth/oauth/safe-fetch.ts'
 import { TokenStore } from '../../../../src/auth/oauth/token-store.ts'
@@ -417,7 +417,7 @@ describe('before and after a sign-in', () => {
     signIn: Partial<SignInOptions> = {},
     store = new TokenStore(new Seal({ keys: [KEY] }), undefined, () => undefined),
   ) => {
-    const provider: { issuer: string; tokens: object; status: number } = {
+    const provider: { issuer: string; tokens: object; status: number; retryAfterMs?: number } = {
       issuer: 'https://as.example',
       tokens: { access_token: 'a1', token_type: 'Bearer' },
       status: 200,
@@ -440,8 +440,8 @@ describe('before and after a sign-in', () => {
       },
       {
         fetch: async ({ url }) => {
-          const { issuer, tokens, status } = provider
-          if (url.endsWith('/token')) return { status, text: JSON.stringify(tokens) }
+          const { issuer, tokens, status, retryAfterMs } = provider
+          if (url.endsWith('/token')) return { status, text: JSON.stringify(tokens), retryAfterMs }
           const document = url.includes('oauth-protected-resource')
             ? { resource: 'https://mcp.example/mcp', authorization_servers: [issuer] }
             : {
@@ -618,6 +618,9 @@ describe('before and after a sign-in', () => {
     // Entra ID.
     ['interaction_required', 'auth_required', 'needs sign-in: the sign-in has ended', false],
     ['invalid_request', 'auth_required', 'the token could not be renewed', true],
+    // Entra ID.
+    ['temporarily_unavailable', 'unreachable', 'the token could not be renewed', true],
+    ['server_error', 'unreachable', 'the token could not be renewed', true],
   ])('a renewal that ends with %s is %s', async (error, kind, message, isSignedIn) => {
     const { who, provider, signedIn, refused } = at()
     provider.tokens = { access_token: 'a1', token_type: 'Bearer', refresh_token: 'r1' }
@@ -625,6 +628,24 @@ describe('before and after a sign-in', () => {
     Object.assign(provider, { tokens: { error }, status: 400 })
     await expect(refused(401)).rejects.toMatchObject({ kind, message: expect.stringContaining(message) })
     expect(who.isSignedIn).toBe(isSignedIn)
+  })
+
+  test('F-17 no renewal is tried before the pause that an authorization server asks for (Retry-After) has passed', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { who, provider, signedIn, refused } = at()
+    provider.tokens = { access_token: 'a1', token_type: 'Bearer', refresh_token: 'r1' }
+    await signedIn()
+    Object.assign(provider, { tokens: {}, status: 429, retryAfterMs: 20_000 })
+    const paused = (retryAfterMs: number) => ({ kind: 'unreachable', facts: { status: 429, retryAfterMs, retryable: true } })
+    await expect(refused(401)).rejects.toMatchObject(paused(20_000))
+    Object.assign(provider, { tokens: { access_token: 'a2', token_type: 'Bearer' }, status: 200 })
+    vi.advanceTimersByTime(19_999)
+    await expect(refused(401)).rejects.toMatchObject(paused(1))
+    expect(who.isSignedIn).toBe(true)
+    vi.advanceTimersByTime(1)
+    await refused(401)
+    expect(who.bearer.value).toBe('Bearer a2')
   })
 
   test.each([400, 401, 403, 404])(
