@@ -350,6 +350,19 @@ describe('two callers', () => {
     expect(shown()).toEqual(['healthy', 'healthy', 'healthy', '0'])
   })
 
+  test('6.4 the only caller of a gateway without auth counts as missing its sign-in once its connection was tried', async () => {
+    await using stage = await scene()
+    const { running } = stage.gateway
+    const shown = () => {
+      const { state, needsSignIn } = serverStatuses(running)[0] ?? {}
+      return [state, needsSignIn, /^trunkline_server_state\{server="a",state="(\w+)"\} 1$/m.exec(metricsText(running, false))?.[1]]
+    }
+    expect(shown()).toEqual(['starting', false, 'starting'])
+    await using host = await modernHttp.connect(stage.gateway, able)
+    await host.call('tools/call', SIGN_IN)
+    expect(shown()).toEqual(['failed', true, 'failed'])
+  })
+
   test('6.4 ps counts them, and the log tells of each once, for information; nothing of it is an error', async () => {
     await using stage = await scene({ host: { auth: TWO_TOKENS } })
     const { log, running } = stage.gateway
