@@ -15,7 +15,7 @@ import type { PendingAuthorization } from './authorization.ts'
 import { readChallenge } from './challenge.ts'
 import { ClientIssuer } from './client-issuer.ts'
 import type { Credential, Interactive, Rejection, Return } from './credential.ts'
-import { discover, discoverAt, isSameIssuer, issuersOf } from './discovery.ts'
+import { discover, discoverAt, discoverIssuer, isSameIssuer, issuersOf } from './discovery.ts'
 import type { DiscoveryOptions, Provider } from './discovery.ts'
 import type { OAuthEnvironment } from './environment.ts'
 import { noToken } from './failures.ts'
@@ -24,9 +24,19 @@ import { reachOf } from './reach.ts'
 import type { SignInOptions } from './credential-options.ts'
 import { clientFor, scopeRefused } from './registration.ts'
 import type { Registered } from './registration.ts'
+import { AnswerTimeout } from './safe-fetch.ts'
 import { chooseScopes, union } from './scopes.ts'
 import type { StoreKey } from './token-store.ts'
-import { GrantRefused, isClientRefused, isFresh, isGrantEnded, isUnexplained, requestTokens, waitFor } from './token-endpoint.ts'
+import {
+  GrantRefused,
+  isClientRefused,
+  isFresh,
+  isGrantEnded,
+  isUnexplained,
+  requestTokens,
+  Unavailable,
+  waitFor,
+} from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
 export interface UserCredentialOptions {
@@ -244,10 +254,15 @@ export class UserCredential implements Credential, Interactive {
       if (this.#challenge !== undefined && !(await this.#isStillTrusted(held))) throw this.#lost(MOVED)
       try {
         this.#pause.check()
-        const { provider, registered, refreshToken } = held
+        const { registered, refreshToken } = held
+        let { provider } = held
         const params = { grant_type: 'refresh_token', refresh_token: refreshToken, resource: provider.resource }
-        const tokens = await this.#request(provider, registered, params)
-        this.#keep({ ...held, ...tokens, refreshToken: tokens.refreshToken ?? refreshToken })
+        const tokens = await this.#request(provider, registered, params).catch(async (error: unknown) => {
+          const moved = mayHaveMoved(error) ? await this.#movedFrom(provider) : undefined
+          if (moved === undefined) throw error
+          return this.#request((provider = moved), registered, params)
+        })
+        this.#keep({ ...held, ...tokens, provider, refreshToken: tokens.refreshToken ?? refreshToken })
       } catch (error) {
         if (isClientRefused(error)) this.#unanswered = held.registered.client.id
         if (isGrantEnded(error) || isClientRefused(error)) {
@@ -266,6 +281,13 @@ export class UserCredential implements Credential, Interactive {
         throw noToken(this.#pause.begun(error), 'the token could not be renewed')
       }
     })
+  }
+
+  /** The provider with another token endpoint; `undefined`: the metadata of its issuer names the same, or cannot be read. */
+  async #movedFrom({ issuer, resource, tokenEndpoint: before }: Held['provider']): Promise<Held['provider'] | undefined> {
+    const found = await discoverIssuer(issuer, resource, this.#discovery(undefined)).catch(() => undefined)
+    const now = found?.tokenEndpoint
+    return found === undefined || now === before ? undefined : storedProvider(found)
   }
 
   /** Whether the server still names the issuer of the refresh token, which is sent only to that issuer (B245). */
@@ -327,6 +349,10 @@ export class UserCredential implements Credential, Interactive {
     return new Failure(kind, `needs sign-in: ${why}`, { executed: 'no', signIn: true })
   }
 }
+
+/** Whether a token endpoint may be elsewhere by now: it is not found, or does not accept connections. */
+const mayHaveMoved = (error: unknown): boolean =>
+  isUnexplained(error) || !(error instanceof GrantRefused || error instanceof Unavailable || error instanceof AnswerTimeout)
 
 /** Returns the members of a provider that refreshing needs. */
 const storedProvider = ({ issuer, resource, tokenEndpoint, tokenAuth }: Provider): Held['provider'] => ({

@@ -417,8 +417,18 @@ describe('before and after a sign-in', () => {
     signIn: Partial<SignInOptions> = {},
     store = new TokenStore(new Seal({ keys: [KEY] }), undefined, () => undefined),
   ) => {
-    const provider: { issuer: string; tokens: object; status: number; retryAfterMs?: number } = {
+    const provider: {
+      issuer: string
+      path: string
+      old: number | undefined
+      tokens: object
+      status: number
+      retryAfterMs?: number
+    } = {
       issuer: 'https://as.example',
+      path: '/token',
+      /** Status at other paths; `undefined`: nothing answers there. */
+      old: 404,
       tokens: { access_token: 'a1', token_type: 'Bearer' },
       status: 200,
     }
@@ -440,14 +450,18 @@ describe('before and after a sign-in', () => {
       },
       {
         fetch: async ({ url }) => {
-          const { issuer, tokens, status, retryAfterMs } = provider
+          const { issuer, old, path, tokens, status, retryAfterMs } = provider
+          if (url.endsWith('/token') && !url.endsWith(path)) {
+            if (old === undefined) throw new Error('connect ECONNREFUSED')
+            return { status: old, text: '' }
+          }
           if (url.endsWith('/token')) return { status, text: JSON.stringify(tokens), retryAfterMs }
           const document = url.includes('oauth-protected-resource')
             ? { resource: 'https://mcp.example/mcp', authorization_servers: [issuer] }
             : {
                 issuer,
                 authorization_endpoint: `${issuer}/authorize`,
-                token_endpoint: `${issuer}/token`,
+                token_endpoint: `${issuer}${path}`,
                 code_challenge_methods_supported: ['S256'],
                 scopes_supported: ['offline_access'],
               }
@@ -495,6 +509,25 @@ describe('before and after a sign-in', () => {
       expect(who.bearer.value).toBe(`Bearer ${access}`)
     }
   })
+
+  test.each([404, undefined])(
+    'F-17 a token endpoint that has moved (the old one: %s) is found in the metadata of its issuer',
+    async (old) => {
+      const { who, provider, store, signedIn, refused } = at()
+      provider.tokens = { access_token: 'a1', token_type: 'Bearer', refresh_token: 'r1' }
+      await signedIn()
+      Object.assign(provider, { old, path: '/oauth2/token', tokens: { access_token: 'a2', token_type: 'Bearer' } })
+      await refused(401)
+      expect(who.bearer.value).toBe('Bearer a2')
+      expect(store.read(['tokens', 'a', 'https://mcp.example/mcp', 'p'])).toMatchObject({
+        provider: { tokenEndpoint: 'https://as.example/oauth2/token' },
+      })
+      provider.issuer = 'https://another.example'
+      provider.tokens = { access_token: 'a3', token_type: 'Bearer' }
+      await refused(401).catch(() => undefined)
+      expect(who.bearer.value).not.toBe('Bearer a3')
+    },
+  )
 
   describe('B247 a server that wants more scopes', () => {
     const more = (scope: string): string => `Bearer error="insufficient_scope", scope="${scope}"`
