@@ -355,7 +355,11 @@ describe('two callers', () => {
     const { running } = stage.gateway
     const shown = () => {
       const { state, needsSignIn } = serverStatuses(running)[0] ?? {}
-      return [state, needsSignIn, /^trunkline_server_state\{server="a",state="(\w+)"\} 1$/m.exec(metricsText(running, false))?.[1]]
+      return [
+        state,
+        needsSignIn,
+        /^trunkline_server_state\{server="a",state="(\w+)"\} 1$/m.exec(metricsText(running, false))?.[1],
+      ]
     }
     expect(shown()).toEqual(['starting', false, 'starting'])
     await using host = await modernHttp.connect(stage.gateway, able)
