@@ -18,10 +18,14 @@ export const shownServer = (
 } => {
   const { personal } = common
   const callers = personal !== undefined && host.auth !== undefined ? personal.all : undefined
-  const downstream = (callers === undefined ? personal?.find(SHARED_PRINCIPAL) : bestOff(callers)) ?? common
+  const own = callers === undefined ? personal?.find(SHARED_PRINCIPAL) : bestOff(callers)
+  const downstream = own ?? common
   const isMissing = isUnsigned(downstream)
-  const health = isMissing && callers !== undefined ? STARTING : downstream.health$.value
-  return { callers, downstream, needsSignIn: isMissing && callers === undefined, health }
+  // The only caller may have signed in before this start.
+  const isUntried = personal !== undefined && own === undefined
+  const needsSignIn = isMissing && callers === undefined && !isUntried
+  const health = isMissing && !needsSignIn ? STARTING : downstream.health$.value
+  return { callers, downstream, needsSignIn, health }
 }
 
 export const isUnsigned = ({ health$ }: Downstream): boolean => health$.value.failure?.facts.signIn === true

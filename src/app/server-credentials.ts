@@ -43,14 +43,15 @@ export const openCredentials = (foundation: Foundation, replicas: Replicas | und
     undefined,
     (name) => replicas?.keepHome(name, SIGN_IN_TTL_MS) ?? Promise.resolve(),
   )
+  const tokens = new TokenStore(
+    seal,
+    stateDir,
+    (error) => log.warn({ error: String(error) }, 'tokens cannot be kept (state.dir): they end with this process'),
+    store,
+  )
   const oauth: OAuthEnvironment = {
     fetch: safeFetch.through(() => inForce.configuration.proxies),
-    store: new TokenStore(
-      seal,
-      stateDir,
-      (error) => log.warn({ error: String(error) }, 'tokens cannot be kept (state.dir): they end with this process'),
-      store,
-    ),
+    store: tokens,
     now: Date.now,
     subject: (principal) => subjects.of(principal),
     isCallerIssuer: (issuer) => {
@@ -68,6 +69,9 @@ export const openCredentials = (foundation: Foundation, replicas: Replicas | und
     subjectChanged$,
     credential: (options, principal) =>
       credentialFor(options, principal, { ...oauth, fetch: safeFetch.through(() => options.proxies) }),
-    close: () => safeFetch[Symbol.asyncDispose](),
+    close: () => {
+      tokens.close()
+      return safeFetch[Symbol.asyncDispose]()
+    },
   }
 }

@@ -83,6 +83,7 @@ export const loadConfiguration = async (sources: Sources, context: RuntimeEnviro
     ],
     emptyFiles: [...gathered.emptyFiles],
     globs: [...gathered.globs],
+    guards: gathered.guards,
     servers,
     proxies: proxies.rules,
     gateway,

@@ -28,6 +28,7 @@ export interface Configuration {
   readonly emptyFiles: readonly string[]
   /** Absolute patterns of `include`: a new file that matches is a change. */
   readonly globs: readonly string[]
+  readonly guards: readonly Guard[]
   readonly servers: readonly ServerOptions[]
   /** Proxies of the environment, for authorization servers that belong to no server. */
   readonly proxies: ProxyRules
@@ -69,6 +70,13 @@ export interface Configuration {
   readonly credentials: readonly string[]
   /** Warnings for the operator, one sentence each: skipped entries, renamed keys, readable secrets. */
   readonly warnings: readonly string[]
+}
+
+/** A section that the files have and that restricts callers: `auth`, `policy` or `strict`. */
+export interface Guard {
+  readonly section: string
+  /** The pattern of `include` by which it is read, and the file that matched; `undefined`: no pattern is between it and the main file. */
+  readonly match: { readonly glob: string; readonly file: string } | undefined
 }
 
 export interface LockFile {

@@ -190,6 +190,8 @@ export class Downstream {
     if (this.personal !== undefined) sweeper.watch(this.personal)
     reports.deliverTo((report) => this.#onReport(report))
     credential?.onChange?.(() => supervisor.retryNow())
+    // Shown by `ps`, the log and the lists, as if the connection were opened now.
+    credential?.onEnd?.((failure) => main.current && main.giveUp(main.current, failure))
   }
 
   /** The servers of single principals; their lists are not stored. */

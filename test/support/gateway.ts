@@ -188,6 +188,7 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
   files: [],
   emptyFiles: [],
   globs: [],
+  guards: [],
   servers: [...fakes].map(([key, downstream]) => serverOptions(key, downstream, setup.options?.[key])),
   proxies: setup.proxies ?? NO_PROXIES,
   gateway: { ...DEFAULT_GATEWAY, ...setup.gateway },

@@ -72,7 +72,10 @@ test('llms.txt names every host, and its links lead somewhere', () => {
 test('the container runs without root, has a health check and a folder to write to, and copies what the build context lets in', () => {
   const text = read('packaging/container/Containerfile')
   expect(text).toMatch(/^USER node$/m)
-  expect(text).toMatch(/^HEALTHCHECK [^]*\/readyz/m)
+  // A probe of /readyz would make every stop wait for proxies (`reload.lame_duck`), longer than `docker stop` does.
+  expect(text).toMatch(/^HEALTHCHECK [^]*\/healthz/m)
+  // node as process 1 does not wait for processes that servers leave behind.
+  expect(text).toMatch(/apt-get install [^]*\btini\b[^]*^ENTRYPOINT \["tini", "--", "trunkline"\]$/m)
   expect(text).toMatch(/^VOLUME \/data$/m)
   // What the build writes is not executable, and the image starts it by its name.
   expect(text).toMatch(/^RUN chmod 755 (\S+) && ln -s \1 \/usr\/local\/bin\/trunkline$/m)

@@ -12,6 +12,7 @@ import type { Pin } from '../../catalog/lock/pinned.ts'
 import { estimateTokens } from '../../catalog/tokens.ts'
 import { fingerprint } from '../../config/change/fingerprints.ts'
 import type { ConfigurationFingerprints, Fingerprints } from '../../config/change/fingerprints.ts'
+import type { Configuration } from '../../config/options.ts'
 import type { RuntimeEnvironment } from '../../config/runtime-environment.ts'
 import { VERSION } from '../../version.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
@@ -28,6 +29,7 @@ export interface Basis {
   /** Absolute paths, the main one first. */
   readonly files: readonly string[]
   readonly emptyFiles: readonly string[]
+  readonly guards: Configuration['guards']
   /** Options of the command line of the running process that replace those of its files. */
   readonly overrides: Overrides
   /** Base64 of 32 bytes, used for this basis only: the salt of every digest of a configuration. */
@@ -81,6 +83,7 @@ export const basisOf = (
     pid: process.pid,
     files: configuration.files,
     emptyFiles: configuration.emptyFiles,
+    guards: configuration.guards,
     overrides: {
       ...(listen !== undefined && { listen }),
       ...(state !== undefined && { state }),

@@ -114,6 +114,19 @@ export const refuseTruncated = (basis: Basis, { emptyFiles, files: [main] }: Con
   throw new ConfigError(truncated.map((file) => ({ place: file, path: '', message: 'the file is empty', remedy })))
 }
 
+/**
+ * Refuses to lose a section that restricts callers because a file that a pattern of `include` matched is gone (0348). Throws `ConfigError`.
+ */
+export const refuseUnguarded = (basis: Basis, { files, globs, guards }: Configuration): void => {
+  const problems = basis.guards.flatMap(({ section, match }) => {
+    const isLost = match !== undefined && globs.includes(match.glob) && !files.includes(match.file)
+    if (!isLost || guards.some((guard) => guard.section === section)) return []
+    const remedy = `restore the file; to go without "${section}", remove it from the file before the file, or start again`
+    return [{ place: match.file, path: section, message: 'the file is gone', remedy }]
+  })
+  if (problems.length > 0) throw new ConfigError(problems)
+}
+
 /** With `naming.collision: error`, refuses a configuration with new collisions. Those that servers caused are not refused. Throws `ConfigError`. */
 export const refuseCollisions = ({ problems }: Basis, { gateway, files }: Configuration, { collisions }: Plan): void => {
   const fresh = collisions.filter((message) => !problems.includes(message))

@@ -24,6 +24,21 @@ export class GrantRefused extends Error {
   }
 }
 
+/** The authorization server cannot serve requests now. */
+export class Unavailable extends Error {
+  readonly status: number
+  /** The pause that it asks for. */
+  readonly retryAfterMs: number | undefined
+  constructor(message: string, status: number, retryAfterMs: number | undefined) {
+    super(message)
+    this.status = status
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** Codes that mean the same ([RFC 6749] 4.1.2.1, of Entra ID at the token endpoint, too), with a status of 400. */
+const UNAVAILABLE: ReadonlySet<unknown> = new Set(['server_error', 'temporarily_unavailable'])
+
 /** Codes that refuse the grant itself: [RFC 6749] 5.2; GitHub; Slack; Entra ID and others. */
 const ENDED_GRANT: ReadonlySet<string> = new Set([
   'invalid_grant',
@@ -84,7 +99,7 @@ export const requestGrant = async (request: TokenRequest): Promise<Readonly<Reco
   const { provider, params, reach, fetch } = request
   const proof = await prove(request)
   const given = Object.entries({ ...params, ...proof.params }).filter((pair): pair is [string, string] => pair[1] !== undefined)
-  const { status, text } = await fetch({
+  const { status, text, retryAfterMs } = await fetch({
     url: provider.tokenEndpoint,
     reach,
     body: new URLSearchParams(given).toString(),
@@ -92,8 +107,11 @@ export const requestGrant = async (request: TokenRequest): Promise<Readonly<Reco
   })
   const answer = parseJsonObject(text) ?? {}
   // Unavailable, too slow, or rate limited: not a decision about the grant.
-  if (status >= 500 || status === 429 || status === 408)
-    throw new Error(`${shownOrigin(provider.tokenEndpoint)}: answered HTTP ${status}`)
+  const isSaid = UNAVAILABLE.has(answer['error'])
+  if (isSaid || status >= 500 || status === 429 || status === 408) {
+    const said = isSaid ? ` (${String(answer['error'])})` : ''
+    throw new Unavailable(`${shownOrigin(provider.tokenEndpoint)}: answered HTTP ${status}${said}`, status, retryAfterMs)
+  }
   if (status >= 400 || typeof answer['error'] === 'string') {
     const code = typeof answer['error'] === 'string' ? answer['error'] : `HTTP ${status}`
     const secrets = given.flatMap(([name, value]) => (SECRET_PARAMS.has(name) ? [value] : []))

@@ -4,7 +4,7 @@
  *
  * Processes of one configuration share the folder, and change a record under a lock. Replicas share the sealed records and the lock by
  * their store: each has a copy in its folder, which a newer record of the store replaces (F-17). What could not be written to the store
- * is newer than its record, and replaces that (F-28).
+ * is newer than its record, and replaces that once the store is back (F-28).
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -47,6 +47,9 @@ export class TokenStore {
   readonly #watched = new Map<string, { readonly key: StoreKey; readonly callbacks: Set<() => void> }>()
   /** Pending writes to the shared store. */
   readonly #writing = new Set<Promise<unknown>>()
+  /** Names of records that the shared store could not take, and that are offered to it again. */
+  readonly #unshared = new Set<string>()
+  #isClosed = false
 
   /** `folder`: absolute; `undefined`: nothing outlives the process. `onTrouble`: for errors of the disk. */
   constructor(seal: Seal, folder: string | undefined, onTrouble: (error: Error) => void, shared?: Store) {
@@ -115,13 +118,46 @@ export class TokenStore {
     const shared = this.#shared
     if (shared === undefined) return
     const name = nameOf(key)
-    this.#share(shared.set(recordOf(name), this.#sealed(key, version), SHARED_MS).then(() => shared.publish(CHANNEL, name)))
+    const written = shared.set(recordOf(name), this.#sealed(key, version), SHARED_MS)
+    this.#share(
+      key,
+      written.then(() => shared.publish(CHANNEL, name)),
+    )
   }
 
-  #share(write: Promise<unknown>): void {
-    // While the store is unavailable, other replicas keep the old record until this one reads the store again.
-    const settled = write.catch(() => undefined).finally(() => this.#writing.delete(settled))
+  #share(key: StoreKey, write: Promise<unknown>): void {
+    const settled = write.catch(() => this.#shareLater(key)).finally(() => this.#writing.delete(settled))
     this.#writing.add(settled)
+  }
+
+  /** While the store is unavailable, other replicas keep the old record, which may have ended. */
+  #shareLater(key: StoreKey): void {
+    const name = nameOf(key)
+    if (this.#isClosed || this.#unshared.has(name)) return
+    this.#unshared.add(name)
+    setTimeout(() => {
+      this.#unshared.delete(name)
+      void this.#offer(key)
+    }, OFFER_MS).unref()
+  }
+
+  /** Offers nothing to the shared store again. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  async #offer(key: StoreKey): Promise<void> {
+    const shared = this.#shared
+    const own = this.#latest(key)
+    if (shared === undefined || own === undefined) return
+    const name = nameOf(key)
+    try {
+      await shared.claim(recordOf(name), this.#sealed(key, own), SHARED_MS)
+      await this.refresh(key)
+      await shared.publish(CHANNEL, name)
+    } catch {
+      this.#shareLater(key)
+    }
   }
 
   /**
@@ -138,7 +174,10 @@ export class TokenStore {
     if (own !== undefined && own.writtenMs > theirs.writtenMs) {
       // Replaces no record that another replica has written meanwhile.
       const claimed = shared.claim(recordOf(name), this.#sealed(key, own), SHARED_MS, sealed)
-      return this.#share(claimed.then(() => shared.publish(CHANNEL, name)))
+      return this.#share(
+        key,
+        claimed.then(() => shared.publish(CHANNEL, name)),
+      )
     }
     if (isDeepStrictEqual(theirs, own)) return
     this.#writeHere(key, theirs)
@@ -226,6 +265,7 @@ const CHANNEL = 'credentials'
 /** A record that was not written for this time is of a sign-in that has ended. */
 const SHARED_MS = 90 * 24 * 3_600_000
 const LOCK_POLL_MS = 50
+const OFFER_MS = 5_000
 
 const recordOf = (name: string): string => `credential:${name}`
 

@@ -7,6 +7,7 @@ import { lookup as systemLookup } from 'node:dns'
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { isIP } from 'node:net'
 import type { Dispatcher } from 'undici'
+import { readRetryAfter } from '../../transport/http1/client/http-failure.ts'
 import { shownLocation } from '../../transport/http1/client/http-reply.ts'
 import { NO_PROXIES, originOfProxy, proxyFor } from '../../transport/http1/client/proxy-rules.ts'
 import type { ProxyRules } from '../../transport/http1/client/proxy-rules.ts'
@@ -26,6 +27,8 @@ export interface FetchRequest {
 export interface FetchReply {
   readonly status: number
   readonly text: string
+  /** `Retry-After`. */
+  readonly retryAfterMs?: number | undefined
 }
 
 /** No answer in time. Another request to the same server would take as long. */
@@ -106,7 +109,8 @@ export class SafeFetch implements AsyncDisposable {
     } catch (error) {
       throw this.#failure(`${target.origin}: `, error)
     }
-    return { status: statusCode, text: Buffer.concat(chunks).toString() }
+    const retryAfterMs = readRetryAfter([reply.headers['retry-after']].flat()[0], Date.now())
+    return { status: statusCode, text: Buffer.concat(chunks).toString(), retryAfterMs }
   }
 
   #failure(before: string, error: unknown): Error {

@@ -41,6 +41,8 @@ export interface Credential {
   renew(rejection: Rejection): Promise<void>
   /** Calls back when the credential became usable without a request, as after a sign-in. Absent: that does not happen. */
   onChange?(callback: () => void): void
+  /** Calls back when the sign-in has ended: nothing can be sent before there is another. Absent: that does not happen. */
+  onEnd?(callback: (failure: Failure) => void): void
   /** It is used no longer: it learns of no change, and its tokens are hidden only as long as texts may contain them. */
   close(): void
 }

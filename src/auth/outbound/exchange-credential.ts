@@ -10,6 +10,7 @@ import type { Credential, Rejection } from './credential.ts'
 import { canonicalUri, discoverIssuer, isSameIssuer } from '../authorization-server/discovery.ts'
 import type { OAuthEnvironment } from './environment.ts'
 import { authRequired, noToken } from '../authorization-server/failures.ts'
+import { GrantPause } from '../authorization-server/grant-pause.ts'
 import { reachOf } from '../fetch/reach.ts'
 import type { ExchangeOptions } from '../credential-options.ts'
 import { GrantRefused, isFresh, requestTokens, waitFor } from '../authorization-server/token-endpoint.ts'
@@ -29,6 +30,7 @@ export class ExchangeCredential implements Credential {
   readonly #options: ExchangeOptions
   readonly #principal: string
   readonly #environment: OAuthEnvironment
+  readonly #pause = new GrantPause()
   /** By the caller's token; the oldest is removed first. */
   readonly #exchanged = new Map<string, Tokens>()
   #obtaining: Promise<void> | undefined
@@ -81,6 +83,7 @@ export class ExchangeCredential implements Credential {
       )
     const reach = reachOf(new URL(issuer), isPrivate)
     try {
+      this.#pause.check()
       const provider = await discoverIssuer(issuer, canonicalUri(this.#server), { reach, fetch })
       const params = {
         grant_type: GRANT,
@@ -110,7 +113,7 @@ export class ExchangeCredential implements Credential {
       if (error instanceof Failure) throw error
       const isOfSubject = error instanceof GrantRefused && SUBJECT_CODES.has(error.code)
       if (isOfSubject) this.#environment.subjectRefused(this.#principal, subject)
-      throw noToken(error)
+      throw noToken(this.#pause.begun(error))
     }
   }
 }

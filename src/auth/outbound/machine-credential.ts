@@ -7,6 +7,7 @@ import { canonicalUri, discover, discoverIssuer, issuersOf } from '../authorizat
 import type { DiscoveryOptions, Provider } from '../authorization-server/discovery.ts'
 import type { OAuthEnvironment } from './environment.ts'
 import { noToken } from '../authorization-server/failures.ts'
+import { GrantPause } from '../authorization-server/grant-pause.ts'
 import { reachOf } from '../fetch/reach.ts'
 import type { Reach } from '../fetch/reach.ts'
 import type { MachineOptions } from '../credential-options.ts'
@@ -26,6 +27,7 @@ export class MachineCredential implements Credential {
   readonly #reach: Reach
   readonly #options: MachineOptions
   readonly #environment: OAuthEnvironment
+  readonly #pause = new GrantPause()
   #tokens: Tokens | undefined
   #scope: string | undefined
   /** Number of attempts by missing scopes, since the server last refused a token as such. */
@@ -76,6 +78,7 @@ export class MachineCredential implements Credential {
     const reach = this.#reach
     const asked = readChallenge(challenge)
     try {
+      this.#pause.check()
       // The request goes out without a new token: its challenge may say where the metadata is.
       if (challenge === undefined && issuer === undefined && !(await this.#isDescribed())) return
       const provider = await this.#provider(asked.resourceMetadata)
@@ -97,7 +100,7 @@ export class MachineCredential implements Credential {
       this.bearer.value = `Bearer ${tokens.accessToken}`
     } catch (error) {
       if (error instanceof Failure) throw error
-      throw noToken(error)
+      throw noToken(this.#pause.begun(error))
     }
   }
 

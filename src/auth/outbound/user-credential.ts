@@ -15,14 +15,16 @@ import type { PendingAuthorization } from '../authorization-server/authorization
 import { readChallenge } from './challenge.ts'
 import { ClientIssuer } from '../authorization-server/client-issuer.ts'
 import type { Credential, Interactive, Rejection, Return } from './credential.ts'
-import { discover, discoverAt, isSameIssuer, issuersOf } from '../authorization-server/discovery.ts'
+import { discover, discoverAt, discoverIssuer, isSameIssuer, issuersOf } from '../authorization-server/discovery.ts'
 import type { DiscoveryOptions, Provider } from '../authorization-server/discovery.ts'
 import type { OAuthEnvironment } from './environment.ts'
 import { noToken } from '../authorization-server/failures.ts'
+import { GrantPause } from '../authorization-server/grant-pause.ts'
 import { reachOf } from '../fetch/reach.ts'
 import type { SignInOptions } from '../credential-options.ts'
 import { clientFor, scopeRefused } from '../authorization-server/registration.ts'
 import type { Registered } from '../authorization-server/registration.ts'
+import { AnswerTimeout } from '../fetch/safe-fetch.ts'
 import { chooseScopes, union } from '../authorization-server/scopes.ts'
 import type { StoreKey } from '../authorization-server/token-store.ts'
 import {
@@ -32,6 +34,7 @@ import {
   isGrantEnded,
   isUnexplained,
   requestTokens,
+  Unavailable,
   waitFor,
 } from '../authorization-server/token-endpoint.ts'
 import type { Tokens } from '../authorization-server/token-endpoint.ts'
@@ -66,8 +69,10 @@ export class UserCredential implements Credential, Interactive {
   readonly principal: string
   readonly #options: UserCredentialOptions
   readonly #environment: OAuthEnvironment
+  readonly #pause = new GrantPause()
   readonly #storeKey: StoreKey<Held>
   readonly #listeners = new Set<() => void>()
+  readonly #endListeners = new Set<(failure: Failure) => void>()
   #held: Held | undefined
   /** Issuer and scopes of the latest sign-in, which the next one keeps, also after this one has ended (B247). */
   #before: { readonly issuer: string; readonly asked: string | undefined } | undefined
@@ -92,6 +97,7 @@ export class UserCredential implements Credential, Interactive {
   close(): void {
     this.#unwatch()
     this.#listeners.clear()
+    this.#endListeners.clear()
     this.#environment.secrets(this, [])
   }
 
@@ -100,7 +106,12 @@ export class UserCredential implements Credential, Interactive {
     const wasSignedIn = this.isSignedIn
     this.#adopt(this.#stored())
     this.#challenge = undefined
-    if (!wasSignedIn) for (const changed of this.#listeners) changed()
+    if (!wasSignedIn) this.#changed()
+    else if (!this.isSignedIn) this.#ended('the sign-in has ended')
+  }
+
+  #changed(): void {
+    for (const changed of this.#listeners) changed()
   }
 
   get isSignedIn(): boolean {
@@ -111,12 +122,18 @@ export class UserCredential implements Credential, Interactive {
     this.#listeners.add(callback)
   }
 
+  onEnd(callback: (failure: Failure) => void): void {
+    this.#endListeners.add(callback)
+  }
+
   ready(): Promise<void> | undefined {
     if (this.#held === undefined) {
       this.#adopt(this.#stored())
       // A request without a token is sent first: a sign-in begins with the server's challenge.
       if (this.#held === undefined)
         return this.#challenge === undefined ? undefined : this.#findElsewhere(undefined, 'not signed in yet')
+      // Another process of the folder has signed in.
+      this.#changed()
     }
     const nowMs = this.#environment.now()
     if (isFresh(this.#held, nowMs) || this.#held.refreshToken === undefined) return undefined
@@ -185,7 +202,7 @@ export class UserCredential implements Credential, Interactive {
     await this.#environment.store.exclusively(this.#storeKey, async () => this.#keep(held))
     this.#countSteps(scope)
     this.#challenge = undefined
-    for (const changed of this.#listeners) changed()
+    this.#changed()
   }
 
   async #codeOf(pending: PendingAuthorization, answer: URLSearchParams): Promise<string> {
@@ -236,10 +253,16 @@ export class UserCredential implements Credential, Interactive {
       if (held?.refreshToken === undefined) throw this.#lost('no longer signed in')
       if (this.#challenge !== undefined && !(await this.#isStillTrusted(held))) throw this.#lost(MOVED)
       try {
-        const { provider, registered, refreshToken } = held
+        this.#pause.check()
+        const { registered, refreshToken } = held
+        let { provider } = held
         const params = { grant_type: 'refresh_token', refresh_token: refreshToken, resource: provider.resource }
-        const tokens = await this.#request(provider, registered, params)
-        this.#keep({ ...held, ...tokens, refreshToken: tokens.refreshToken ?? refreshToken })
+        const tokens = await this.#request(provider, registered, params).catch(async (error: unknown) => {
+          const moved = mayHaveMoved(error) ? await this.#movedFrom(provider) : undefined
+          if (moved === undefined) throw error
+          return this.#request((provider = moved), registered, params)
+        })
+        this.#keep({ ...held, ...tokens, provider, refreshToken: tokens.refreshToken ?? refreshToken })
       } catch (error) {
         if (isClientRefused(error)) this.#unanswered = held.registered.client.id
         if (isGrantEnded(error) || isClientRefused(error)) {
@@ -248,16 +271,23 @@ export class UserCredential implements Credential, Interactive {
           const latest = this.#stored()
           if (latest !== undefined && latest.accessToken !== before) return this.#adopt(latest)
           store.remove(this.#storeKey)
-          throw this.#lost('the sign-in has ended')
+          throw this.#lost(`the sign-in has ended: ${asError(error).message}`)
         }
         // The tokens are kept: a later renewal may work.
         if (isUnexplained(error)) throw this.#needsSignIn(`the token could not be renewed (${error.code})`)
         // No request with the expired token is sent, so no challenge of the server can show this.
         if (!(await this.#isStillTrusted(held))) throw this.#lost(MOVED)
         // Signing in again would not remove any other cause.
-        throw noToken(error, 'the token could not be renewed')
+        throw noToken(this.#pause.begun(error), 'the token could not be renewed')
       }
     })
+  }
+
+  /** The provider with another token endpoint; `undefined`: the metadata of its issuer names the same, or cannot be read. */
+  async #movedFrom({ issuer, resource, tokenEndpoint: before }: Held['provider']): Promise<Held['provider'] | undefined> {
+    const found = await discoverIssuer(issuer, resource, this.#discovery(undefined)).catch(() => undefined)
+    const now = found?.tokenEndpoint
+    return found === undefined || now === before ? undefined : storedProvider(found)
   }
 
   /** Whether the server still names the issuer of the refresh token, which is sent only to that issuer (B245). */
@@ -306,13 +336,23 @@ export class UserCredential implements Credential, Interactive {
   #lost(why: string): Failure {
     this.#adopt(undefined)
     this.#steps.clear()
-    return this.#needsSignIn(why)
+    return this.#ended(why)
+  }
+
+  #ended(why: string): Failure {
+    const failure = this.#needsSignIn(why)
+    for (const ended of this.#endListeners) ended(failure)
+    return failure
   }
 
   #needsSignIn(why: string, kind: 'auth_required' | 'scope_required' = 'auth_required'): Failure {
     return new Failure(kind, `needs sign-in: ${why}`, { executed: 'no', signIn: true })
   }
 }
+
+/** Whether a token endpoint may be elsewhere by now: it is not found, or does not accept connections. */
+const mayHaveMoved = (error: unknown): boolean =>
+  isUnexplained(error) || !(error instanceof GrantRefused || error instanceof Unavailable || error instanceof AnswerTimeout)
 
 /** Returns the members of a provider that refreshing needs. */
 const storedProvider = ({ issuer, resource, tokenEndpoint, tokenAuth }: Provider): Held['provider'] => ({

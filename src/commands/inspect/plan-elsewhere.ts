@@ -8,7 +8,7 @@ import { environmentOf } from '../../admin/change/basis.ts'
 import type { Basis } from '../../admin/change/basis.ts'
 import { connectAdmin, connectAll } from '../../admin/socket/client.ts'
 import type { Control } from '../../admin/control.ts'
-import { makePlan, refuseCollisions, refuseTruncated } from '../../admin/change/plan.ts'
+import { makePlan, refuseCollisions, refuseTruncated, refuseUnguarded } from '../../admin/change/plan.ts'
 import type { Plan } from '../../admin/change/plan.ts'
 import { locateSocket } from '../../admin/socket/socket-location.ts'
 import { differing } from '../../config/change/difference.ts'
@@ -40,6 +40,7 @@ export const planElsewhere = async (
   const after = await loadConfiguration({ files }, target)
   io.redactor.learn(after.secrets)
   refuseTruncated(basis, after)
+  refuseUnguarded(basis, after)
   const made = makePlan(basis, after, target.env)
   refuseCollisions(basis, after, made)
   const differ = await differingVariables(basis, context.env, after.files)

@@ -28,6 +28,7 @@ import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../schema/server-key.ts
 import { SecretStore } from '../secrets/secret-store.ts'
 import { readSource } from './source.ts'
 import type { Source } from './source.ts'
+import type { Guard } from '../options.ts'
 import type { RuntimeEnvironment } from '../runtime-environment.ts'
 import { asTyped, changeChild, child, plain } from '../syntax/tree.ts'
 import type { MapTree, Tree } from '../syntax/tree.ts'
@@ -70,6 +71,7 @@ export interface Gathered {
   readonly sections: ReadonlyMap<string, Tree>
   /** Folder of the file that contains a section, by section: the base of its relative paths. */
   readonly folders: ReadonlyMap<string, string>
+  readonly guards: readonly Guard[]
   /** Values of the secrets that were read. */
   readonly secrets: readonly string[]
 }
@@ -79,6 +81,7 @@ interface Include {
   readonly env: Scope['env']
   /** It is named as a file of a host. */
   readonly isHosts: boolean
+  readonly match: Guard['match']
 }
 
 /** A file that is being read. */
@@ -113,6 +116,7 @@ class Gathering {
   readonly #sections = new Map<string, Tree>()
   readonly #settings: Record<string, unknown> = {}
   readonly #folders = new Map<string, string>()
+  readonly #guards: Guard[] = []
 
   constructor(context: RuntimeEnvironment, problems: Problem[], warnings: string[]) {
     this.#context = context
@@ -131,6 +135,7 @@ class Gathering {
       settings: this.#settings,
       sections: this.#sections,
       folders: this.#folders,
+      guards: this.#guards,
       secrets: this.#secrets.values,
     }
   }
@@ -157,7 +162,7 @@ class Gathering {
     this.#problems.push(...others.map((problem) => (source || !from ? problem : atInclude(problem, from, name))))
     if (source === undefined) return
     if (source.isEmpty) this.#emptyFiles.add(file)
-    const { tags = [], env: variables = env, isHosts = false } = include ?? {}
+    const { tags = [], env: variables = env, isHosts = false, match } = include ?? {}
     const scope: Scope = {
       env: variables,
       constants: host ? hostConstants(file, home) : { workspaceFolder: dirname(file) },
@@ -169,7 +174,7 @@ class Gathering {
       forms: host && FORMS[host.kind],
       warn: (warning) => this.#warnings.push(warning),
     }
-    const opened = { ...source, file, scope, include: { tags, env: variables, isHosts } }
+    const opened = { ...source, file, scope, include: { tags, env: variables, isHosts, match } }
     await (host ? this.#readHosts(opened, host) : this.#readOurs(opened))
   }
 
@@ -191,7 +196,7 @@ class Gathering {
   }
 
   async #readOurs(opened: Opened): Promise<void> {
-    const { tree, scope: outer } = opened
+    const { tree, scope: outer, include } = opened
     const keys = keysOf(fileSchema.shape)
     const known: readonly string[] = keys
     for (const [key, node] of tree.entries) if (!known.includes(key)) this.#problems.push(unknownKey(key, node, '', known))
@@ -207,6 +212,7 @@ class Gathering {
       if (found === undefined || key === '$schema' || key === 'version' || !this.#isFirst(key, found.tree)) continue
       this.#settings[key] = found.value
       this.#folders.set(key, scope.folder)
+      if (key in NOT_EMPTY) this.#guards.push({ section: key, match: include.match })
     }
     await this.#readServers({ ...opened, scope })
     await this.#readIncludes({ ...opened, scope })
@@ -259,7 +265,7 @@ class Gathering {
       // Cast: the tree has a node for each include.
       const from = child(includes!.tree, index)!
       const pattern = absolutePath(item.path, scope.folder, scope.home)
-      const inner = { tags: [...include.tags, ...item.tags], env: scope.env, isHosts: item.isHosts }
+      const inner = { ...include, tags: [...include.tags, ...item.tags], env: scope.env, isHosts: item.isHosts }
       if (!isGlob(item.path)) {
         await this.read(pattern, { include: inner, from })
         continue
@@ -267,7 +273,7 @@ class Gathering {
       this.#globs.add(pattern)
       const matches = (await expandGlob(pattern)).filter((file) => !this.#files.has(file))
       if (matches.length === 0) this.#warnings.push(`${from.place}: no file matches ${item.path}`)
-      for (const file of matches) await this.read(file, { include: inner, from })
+      for (const file of matches) await this.read(file, { include: { ...inner, match: { glob: pattern, file } }, from })
     }
   }
 

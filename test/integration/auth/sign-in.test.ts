@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { filter, firstValueFrom } from 'rxjs'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { operatorCommand } from '../../../src/operator-command.ts'
 import { statsOf } from '../../../src/admin/calls/stats.ts'
 import { metricsText } from '../../../src/admin/state/metrics.ts'
@@ -239,6 +239,28 @@ describe('a token that the server takes no more', () => {
     await leave(stage)
   })
 
+  test.each(['modern http', 'legacy http'] as const)(
+    '6.4 that cannot be renewed shows in ps and in the log with the reason, and in the list, while the connection to the %s server is open',
+    async (kind) => {
+      const stage = await signedIn({ kind })
+      const { log, running } = stage.gateway
+      const status = () => serverStatuses(running)[0]
+      stage.issuer.revoke()
+      stage.issuer.expire()
+      const call = { name: 'a__echo', arguments: {} }
+      const asked = await stage.host.call('tools/call', call)
+      await vi.waitFor(() => expect(status()).toMatchObject({ state: 'failed', needsSignIn: true }))
+      const reason = 'needs sign-in: the sign-in has ended: the authorization server refused: "invalid_grant"'
+      expect(log.entries.filter(({ text }) => text.startsWith(reason)).map(({ level }) => level)).toEqual(['info'])
+      expect(names(await stage.host.call('tools/list'))).toEqual(['a__sign_in'])
+      await new Browser().signIn(linkOf(asked))
+      expect(await stage.host.call('tools/call', { ...call, ...back(asked) })).toMatchObject({ resultType: 'complete' })
+      expect(names(await stage.host.call('tools/list'))).toEqual(['a__echo'])
+      expect(status()).toMatchObject({ state: 'healthy', needsSignIn: false })
+      await leave(stage)
+    },
+  )
+
   test('6.4 that has ended stays asked for, also after a reload that reads definitions with another policy', async () => {
     const stage = await signedIn()
     stage.issuer.revoke()
@@ -326,6 +348,23 @@ describe('two callers', () => {
     await browser.open(reply.headers.get('location') ?? '')
     await a.call('tools/call', { ...SIGN_IN, ...back(asked) })
     expect(shown()).toEqual(['healthy', 'healthy', 'healthy', '0'])
+  })
+
+  test('6.4 the only caller of a gateway without auth counts as missing its sign-in once its connection was tried', async () => {
+    await using stage = await scene()
+    const { running } = stage.gateway
+    const shown = () => {
+      const { state, needsSignIn } = serverStatuses(running)[0] ?? {}
+      return [
+        state,
+        needsSignIn,
+        /^trunkline_server_state\{server="a",state="(\w+)"\} 1$/m.exec(metricsText(running, false))?.[1],
+      ]
+    }
+    expect(shown()).toEqual(['starting', false, 'starting'])
+    await using host = await modernHttp.connect(stage.gateway, able)
+    await host.call('tools/call', SIGN_IN)
+    expect(shown()).toEqual(['failed', true, 'failed'])
   })
 
   test('6.4 ps counts them, and the log tells of each once, for information; nothing of it is an error', async () => {

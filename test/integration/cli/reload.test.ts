@@ -1,7 +1,8 @@
 /** A configuration that changes under a gateway that serves: by the file, by SIGHUP, by `trunkline reload`. */
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
@@ -63,6 +64,28 @@ describe('a reload', () => {
     expect(ends(cli, 'log')).toEqual(before)
     await cli.write('trunkline.yaml', 'servers: {}\n')
     await up.said(/"removed":\["a","b"\]/)
+  })
+
+  test('F-25 of a policy file that is gone keeps what is in force; one that has no policy any more may go', async () => {
+    await using cli = await commandLine()
+    await cli.write('trunkline.yaml', `include: [rules-*.yaml]\nservers:\n  a: ${cli.fake()}\n`)
+    const rules = 'policy: { default: deny }\n'
+    await cli.write('rules-one.yaml', rules)
+    const up = await cli.up()
+    await up.said(/server is ready/)
+    const { stderr: denied } = await cli.here('call', 'a__echo', 'text=x')
+    await rm(join(cli.folder, 'rules-one.yaml'))
+    await up.said(/rules-one\.yaml policy: the file is gone.*the new configuration is not applied/)
+    expect(await cli.here('call', 'a__echo', 'text=x')).toMatchObject({ code: 5, stderr: denied })
+    expect((await cli.here('reload')).code).toBe(2)
+    await cli.write('rules-two.yaml', rules)
+    await up.said(/"msg":"configuration reloaded"/)
+    await cli.write('rules-two.yaml', 'version: 1\n')
+    await vi.waitFor(async () => expect(await cli.here('call', 'a__echo', 'text=x')).toMatchObject({ code: 0 }), {
+      timeout: 20_000,
+    })
+    await rm(join(cli.folder, 'rules-two.yaml'))
+    expect((await cli.here('reload')).code).toBe(0)
   })
 
   test('asked for on a terminal shows what it would change, and is applied where that is wanted', async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readEdit } from '../../../src/admin/change/edit-request.ts'
-import { isEmpty, refuseCollisions, refuseTruncated } from '../../../src/admin/change/plan.ts'
+import { isEmpty, refuseCollisions, refuseTruncated, refuseUnguarded } from '../../../src/admin/change/plan.ts'
 import type { Plan } from '../../../src/admin/change/plan.ts'
 import { isOurs, locateSocket, prepareFolder, removeStale } from '../../../src/admin/socket/socket-location.ts'
 import { readSettings } from '../../../src/admin/state/settings.ts'
@@ -257,6 +257,23 @@ describe('a plan', () => {
       else expect(check).not.toThrow()
     },
   )
+
+  test.each<[what: string, files: readonly string[], globs: readonly string[], sections: readonly string[], isRefused: boolean]>([
+    ['nothing changed', ['m', 'd/p'], ['d/*'], ['policy'], false],
+    ['its file is gone', ['m'], ['d/*'], [], true],
+    ['its file is gone, and another section stays', ['m'], ['d/*'], ['auth'], true],
+    ['it is in another file now', ['m', 'd/q'], ['d/*'], ['policy'], false],
+    ['its file has it no more', ['m', 'd/p'], ['d/*'], [], false],
+    ['the pattern is gone, too', ['m'], [], [], false],
+  ])('F-25 of a policy by a pattern of include: %s', (_, files, globs, sections, isRefused) => {
+    const match = { glob: 'd/*', file: 'd/p' }
+    const before = { guards: [{ section: 'policy', match }] }
+    const guards = sections.map((section) => ({ section, match: undefined }))
+    // Cast: only these are read.
+    const check = (): void => refuseUnguarded(before as never, { files, globs, guards } as never)
+    if (isRefused) expect(check).toThrow(/^d\/p policy: the file is gone; restore the file/)
+    else expect(check).not.toThrow()
+  })
 
   test.each<[collision: string, problems: readonly string[], collisions: readonly string[], isRefused: boolean]>([
     ['error', [], ['x'], true],

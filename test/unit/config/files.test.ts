@@ -39,6 +39,21 @@ describe('several files make one configuration', () => {
     expect((await files.load()).warnings).toEqual(['trunkline.yaml:1:11: no file matches servers/*.yaml'])
   })
 
+  test('F-25 a section that restricts callers knows the pattern and the file by which it is read', async () => {
+    await using files = await workspace({
+      'trunkline.yaml': 'include: [top.yaml, more/*.yaml]\nservers:\n  a: { command: x }\nstrict: false\n',
+      'top.yaml': 'auth: { mode: none }\n',
+      'more/m.yaml': 'include: [../below.yaml]\nnaming: {}\n',
+      'below.yaml': 'policy: {}\n',
+    })
+    const match = { glob: files.path('more/*.yaml'), file: files.path('more/m.yaml') }
+    expect((await files.load()).guards).toEqual([
+      { section: 'strict', match: undefined },
+      { section: 'auth', match: undefined },
+      { section: 'policy', match },
+    ])
+  })
+
   test('several -c merge their servers and sections, in order', async () => {
     await using files = await workspace({
       'one.yaml': 'naming: { prefix: never }\nservers:\n  b: { command: x }\n',

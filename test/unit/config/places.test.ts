@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process'
 import { chown } from 'node:fs/promises'
 import { userInfo } from 'node:os'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { homeFolder } from '../../../src/config/home-folder.ts'
 import { findConfiguration, userConfiguration } from '../../../src/config/read/find.ts'
@@ -76,4 +78,13 @@ describe('which configuration is meant', () => {
 test('T-12 an empty or relative HOME does not make the working folder the home folder', () => {
   const known = userInfo().homedir
   expect(['', '.', 'relative/home', '/home/ada'].map((home) => homeFolder(home))).toEqual([known, known, known, '/home/ada'])
+})
+
+// As in a container whose user the image does not know.
+test.runIf(process.getuid?.() === 0)('a user without HOME who is in no list of users is at home at the root', () => {
+  const module = fileURLToPath(new URL('../../../src/config/home-folder.ts', import.meta.url))
+  const code = `import { homeFolder } from ${JSON.stringify(module)}; process.stdout.write(homeFolder())`
+  const args = ['--no-warnings', '--input-type=module', '--eval', code]
+  const { status, stdout } = spawnSync(process.execPath, args, { uid: 64_999, gid: 64_999, env: {}, encoding: 'utf8' })
+  expect([status, stdout]).toEqual([0, '/'])
 })

@@ -117,7 +117,7 @@ const needsScope = ({ status, headers }: HttpHead): boolean =>
   status === 403 && /\berror="?insufficient_scope\b/i.test(headers['www-authenticate'] ?? '')
 
 /** `Retry-After` in milliseconds from `now`: seconds or a date ([RFC 9110] 10.2.3). */
-const readRetryAfter = (value: string | undefined, now: number): number | undefined => {
+export const readRetryAfter = (value: string | undefined, now: number): number | undefined => {
   if (value === undefined) return undefined
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
   const at = Date.parse(value)

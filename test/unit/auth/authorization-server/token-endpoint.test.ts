@@ -77,6 +77,7 @@ test.each([
   [500, '{"error":"server_error"}'],
   [503, 'busy'],
   [429, '{"error":"slow_down"}'],
+  [400, '{"error":"temporarily_unavailable"}'],
   [200, 'no JSON'],
   [200, '{"access_token":"a b"}'],
 ])('an answer with HTTP %i and %s says nothing about the grant', async (status, answer) => {

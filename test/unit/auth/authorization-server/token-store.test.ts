@@ -213,6 +213,35 @@ test('F-17 F-28 tokens that were renewed while the store was away are the ones t
   for (const each of [one, storeIn(folder, shared), other]) expect(await seenBy(each)).toEqual({ token: 'renewed' })
 })
 
+test.each([
+  ['renewed', 'before'],
+  ['made', undefined],
+])('F-17 F-28 tokens that were %s while the store was away are shared when it is back', async (_, before) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'Date'], now: Date.now() })
+  const shared = new Leaving()
+  const [one, other] = [storeIn(folder, shared), storeIn(undefined, shared)]
+  if (before !== undefined) one.write(KEY, { token: before })
+  other.watch(KEY, () => undefined)
+  await vi.waitFor(() => expect(other.read(KEY)?.token).toBe(before))
+  vi.advanceTimersByTime(1_000)
+  shared.isAway = true
+  one.write(KEY, { token: 'renewed' })
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(other.read(KEY)?.token).toBe(before)
+  shared.isAway = false
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(other.read(KEY)).toEqual({ token: 'renewed' })
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(vi.getTimerCount()).toBe(0)
+  shared.isAway = true
+  one.write(KEY, { token: 'at the end' })
+  await vi.advanceTimersByTimeAsync(0)
+  expect(vi.getTimerCount()).toBe(1)
+  one.close()
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(vi.getTimerCount()).toBe(0)
+})
+
 test('F-17 F-27 a sign-in that has ended replaces no later one, also where the clock of its replica is three minutes fast', async () => {
   const shared = new MemoryStore()
   const [fast, slow, third] = [storeIn(folder, shared), storeIn(undefined, shared), storeIn(undefined, shared)]

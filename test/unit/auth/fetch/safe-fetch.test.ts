@@ -134,6 +134,12 @@ describe('of a server on this machine', () => {
     expect([server.seen, target.seen]).toEqual([['/'], []])
   })
 
+  test('F-17 an answer has the pause that it asks for', async () => {
+    await using server = await serve((_request, response) => response.writeHead(429, { 'retry-after': '7' }).end())
+    await using safe = new SafeFetch()
+    expect(await safe.fetch({ url: server.url, reach: 'loopback' })).toEqual({ status: 429, text: '', retryAfterMs: 7_000 })
+  })
+
   test('an answer beyond the limit is not read to its end', async () => {
     await using server = await serve((_request, response) => response.end(Buffer.alloc(1_001)))
     await using safe = new SafeFetch({ maxBytes: 1_000 })

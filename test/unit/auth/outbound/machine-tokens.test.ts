@@ -1,8 +1,9 @@
 /** Tokens without a person, of a client of its own or exchanged for the caller's: when another is obtained, and how often a server may ask for more. */
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ExchangeCredential } from '../../../../src/auth/outbound/exchange-credential.ts'
 import { MachineCredential } from '../../../../src/auth/outbound/machine-credential.ts'
 import type { OAuthEnvironment } from '../../../../src/auth/outbound/environment.ts'
+import type { FetchReply } from '../../../../src/auth/fetch/safe-fetch.ts'
 import { TokenStore } from '../../../../src/auth/authorization-server/token-store.ts'
 import { Seal } from '../../../../src/auth/seal.ts'
 
@@ -19,11 +20,13 @@ const OPTIONS = {
 
 /** An issuer whose tokens are `token-1`, `token-2`, … until it is away; the clock stands until it is set. */
 const scene = () => {
-  const clock = { nowMs: 0, isAway: false, isRefusing: false }
+  const clock = { nowMs: 0, isAway: false, isRefusing: false, asked: 0, busy: undefined as FetchReply | undefined }
   let granted = 0
   const environment: OAuthEnvironment = {
     fetch: async ({ url }) => {
+      clock.asked++
       if (clock.isAway) throw new Error('away')
+      if (clock.busy !== undefined && url.endsWith('/token')) return clock.busy
       if (clock.isRefusing && url.endsWith('/token')) return { status: 400, text: '{"error":"invalid_grant"}' }
       const answer = url.endsWith('/token')
         ? { access_token: `token-${++granted}`, token_type: 'Bearer', expires_in: TTL_S }
@@ -85,6 +88,35 @@ describe.each([
     await expect(sentAt(endMs)).rejects.toThrow()
     clock.isAway = false
     expect(await sentAt(endMs)).toEqual(['Bearer token-2', true])
+  })
+
+  test('is used to its end while the issuer says that it is unavailable', async () => {
+    const { clock, credential, sentAt } = scenario()
+    await sentAt(0)
+    clock.busy = { status: 400, text: '{"error":"temporarily_unavailable"}' }
+    expect(await sentAt(endMs - 30_000)).toEqual(['Bearer token-1', false])
+    await credential.renew({ used: 'Bearer token-1', status: 401, challenge: undefined }).catch(() => undefined)
+    clock.busy = undefined
+    expect(await sentAt(endMs - 1)).toEqual(['Bearer token-1', false])
+  })
+
+  test.each([
+    [20_000, 20_000],
+    // A pause is waited for as long as that of a server.
+    [3_600_000, 30_000],
+  ])('is requested again after the pause that the issuer asks for: of %i ms after %i ms', async (asked, waitedMs) => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { clock, sentAt } = scenario()
+    clock.busy = { status: 429, text: '', retryAfterMs: asked }
+    await expect(sentAt(0)).rejects.toMatchObject({ kind: 'unreachable', facts: { status: 429, retryAfterMs: waitedMs } })
+    const before = clock.asked
+    clock.busy = undefined
+    vi.advanceTimersByTime(waitedMs - 1)
+    await expect(sentAt(0)).rejects.toMatchObject({ kind: 'unreachable', facts: { retryAfterMs: 1 } })
+    expect(clock.asked).toBe(before)
+    vi.advanceTimersByTime(1)
+    expect(await sentAt(0)).toEqual(['Bearer token-1', true])
   })
 })
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { SignInOptions } from '../../../../src/auth/credential-options.ts'
 import { SafeFetch } from '../../../../src/auth/fetch/safe-fetch.ts'
 import { TokenStore } from '../../../../src/auth/authorization-server/token-store.ts'
@@ -185,6 +185,43 @@ test('F-17 where a server gives no refresh tokens, a sign-in at another process 
   signIn('new')
   await one.renew(refused)
   expect(one.bearer.value).toBe('Bearer new')
+})
+
+test('F-17 a sign-in at another process of the folder is used by the next call, which has the server tried again', async () => {
+  await using stage = await scene()
+  const [one, two] = [stage.credential(), stage.credential()]
+  await expect(two.renew({ used: undefined, status: 401, challenge: 'Bearer' })).rejects.toMatchObject({
+    facts: { signIn: true },
+  })
+  const changed = vi.fn<() => void>()
+  two.onChange(changed)
+  await stage.signIn(one)
+  await two.ready()
+  expect([two.bearer.value, changed.mock.calls.length]).toEqual([one.bearer.value, 1])
+  await two.ready()
+  expect(changed).toHaveBeenCalledOnce()
+})
+
+test.each(SHARING)('6.4 a sign-in that has ended is reported once, with the reason, among two %s', async (_name, store) => {
+  const shared = store()
+  await using stage = await scene(shared)
+  const one = stage.credential()
+  await stage.signIn(one)
+  const two = stage.credential()
+  await vi.waitFor(() => expect(two.isSignedIn).toBe(true))
+  const ended: string[] = []
+  one.onEnd(({ message }) => ended.push(`one ${message}`))
+  two.onEnd(({ message }) => ended.push(`two ${message}`))
+  stage.issuer.refuses = () => true
+  stage.issuer.refusal = { error: 'invalid_grant', error_description: 'the session was closed' }
+  stage.passHour()
+  await expect(one.ready()).rejects.toMatchObject({ facts: { signIn: true } })
+  // Without a store it learns of that by its own attempt.
+  await Promise.resolve(two.ready()).catch(() => undefined)
+  await Promise.resolve(one.ready())
+  const why = 'needs sign-in: the sign-in has ended: the authorization server refused: "invalid_grant" ("the session was closed")'
+  const other = shared === undefined ? 'needs sign-in: no longer signed in' : 'needs sign-in: the sign-in has ended'
+  await vi.waitFor(() => expect(ended).toEqual([`one ${why}`, `two ${other}`]))
 })
 
 test('F-28 where nobody has signed in anywhere, a sign-in is asked for', async () => {
@@ -380,8 +417,18 @@ describe('before and after a sign-in', () => {
     signIn: Partial<SignInOptions> = {},
     store = new TokenStore(new Seal({ keys: [KEY] }), undefined, () => undefined),
   ) => {
-    const provider: { issuer: string; tokens: object; status: number } = {
+    const provider: {
+      issuer: string
+      path: string
+      old: number | undefined
+      tokens: object
+      status: number
+      retryAfterMs?: number
+    } = {
       issuer: 'https://as.example',
+      path: '/token',
+      /** Status at other paths; `undefined`: nothing answers there. */
+      old: 404,
       tokens: { access_token: 'a1', token_type: 'Bearer' },
       status: 200,
     }
@@ -403,14 +450,18 @@ describe('before and after a sign-in', () => {
       },
       {
         fetch: async ({ url }) => {
-          const { issuer, tokens, status } = provider
-          if (url.endsWith('/token')) return { status, text: JSON.stringify(tokens) }
+          const { issuer, old, path, tokens, status, retryAfterMs } = provider
+          if (url.endsWith('/token') && !url.endsWith(path)) {
+            if (old === undefined) throw new Error('connect ECONNREFUSED')
+            return { status: old, text: '' }
+          }
+          if (url.endsWith('/token')) return { status, text: JSON.stringify(tokens), retryAfterMs }
           const document = url.includes('oauth-protected-resource')
             ? { resource: 'https://mcp.example/mcp', authorization_servers: [issuer] }
             : {
                 issuer,
                 authorization_endpoint: `${issuer}/authorize`,
-                token_endpoint: `${issuer}/token`,
+                token_endpoint: `${issuer}${path}`,
                 code_challenge_methods_supported: ['S256'],
                 scopes_supported: ['offline_access'],
               }
@@ -459,6 +510,25 @@ describe('before and after a sign-in', () => {
     }
   })
 
+  test.each([404, undefined])(
+    'F-17 a token endpoint that has moved (the old one: %s) is found in the metadata of its issuer',
+    async (old) => {
+      const { who, provider, store, signedIn, refused } = at()
+      provider.tokens = { access_token: 'a1', token_type: 'Bearer', refresh_token: 'r1' }
+      await signedIn()
+      Object.assign(provider, { old, path: '/oauth2/token', tokens: { access_token: 'a2', token_type: 'Bearer' } })
+      await refused(401)
+      expect(who.bearer.value).toBe('Bearer a2')
+      expect(store.read(['tokens', 'a', 'https://mcp.example/mcp', 'p'])).toMatchObject({
+        provider: { tokenEndpoint: 'https://as.example/oauth2/token' },
+      })
+      provider.issuer = 'https://another.example'
+      provider.tokens = { access_token: 'a3', token_type: 'Bearer' }
+      await refused(401).catch(() => undefined)
+      expect(who.bearer.value).not.toBe('Bearer a3')
+    },
+  )
+
   describe('B247 a server that wants more scopes', () => {
     const more = (scope: string): string => `Bearer error="insufficient_scope", scope="${scope}"`
 
@@ -488,7 +558,9 @@ describe('before and after a sign-in', () => {
         await signedIn()
       }
       Object.assign(provider, { status: 400, tokens: { error: 'invalid_grant' } })
-      await expect(refused(401)).rejects.toMatchObject(needed('auth_required', 'the sign-in has ended'))
+      await expect(refused(401)).rejects.toMatchObject(
+        needed('auth_required', 'the sign-in has ended: the authorization server refused: "invalid_grant"'),
+      )
       expect(who.isSignedIn).toBe(false)
       Object.assign(provider, { status: 200, tokens })
       await signedIn()
@@ -579,6 +651,9 @@ describe('before and after a sign-in', () => {
     // Entra ID.
     ['interaction_required', 'auth_required', 'needs sign-in: the sign-in has ended', false],
     ['invalid_request', 'auth_required', 'the token could not be renewed', true],
+    // Entra ID.
+    ['temporarily_unavailable', 'unreachable', 'the token could not be renewed', true],
+    ['server_error', 'unreachable', 'the token could not be renewed', true],
   ])('a renewal that ends with %s is %s', async (error, kind, message, isSignedIn) => {
     const { who, provider, signedIn, refused } = at()
     provider.tokens = { access_token: 'a1', token_type: 'Bearer', refresh_token: 'r1' }
@@ -586,6 +661,24 @@ describe('before and after a sign-in', () => {
     Object.assign(provider, { tokens: { error }, status: 400 })
     await expect(refused(401)).rejects.toMatchObject({ kind, message: expect.stringContaining(message) })
     expect(who.isSignedIn).toBe(isSignedIn)
+  })
+
+  test('F-17 no renewal is tried before the pause that an authorization server asks for (Retry-After) has passed', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { who, provider, signedIn, refused } = at()
+    provider.tokens = { access_token: 'a1', token_type: 'Bearer', refresh_token: 'r1' }
+    await signedIn()
+    Object.assign(provider, { tokens: {}, status: 429, retryAfterMs: 20_000 })
+    const paused = (retryAfterMs: number) => ({ kind: 'unreachable', facts: { status: 429, retryAfterMs, retryable: true } })
+    await expect(refused(401)).rejects.toMatchObject(paused(20_000))
+    Object.assign(provider, { tokens: { access_token: 'a2', token_type: 'Bearer' }, status: 200 })
+    vi.advanceTimersByTime(19_999)
+    await expect(refused(401)).rejects.toMatchObject(paused(1))
+    expect(who.isSignedIn).toBe(true)
+    vi.advanceTimersByTime(1)
+    await refused(401)
+    expect(who.bearer.value).toBe('Bearer a2')
   })
 
   test.each([400, 401, 403, 404])(
