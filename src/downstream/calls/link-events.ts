@@ -64,6 +64,11 @@ export class LinkEventHandlers {
     }
   }
 
+  /** Events of a link that only reads lists. Servers that report updates on every link report them on the main link, too. */
+  onLists(): LinkEvents {
+    return { ...this.onMain(), updated: () => undefined }
+  }
+
   /** Events of a caller's link. On a link of several principals only calls are asked, and messages outside of calls are dropped (B051, B052). */
   onLinkOf(owner: LinkOwner): LinkEvents {
     const { requests, reports } = this.#source
