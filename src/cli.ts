@@ -58,8 +58,10 @@ const makeProgram = (
 /** After an error of its arguments. `up` is also what runs without a command, and keeps the help of all. */
 const showOwnHelp = (command: Command, ...parents: readonly string[]): void => {
   const words = [...parents, command.name()]
+  const hint =
+    words[0] === 'add' ? `options of the command go behind --: ${operatorCommand([], 'add', 'NAME', '--', 'COMMAND')}; ` : ''
   if (words[0] !== 'up')
-    command.showHelpAfterError(`(${operatorCommand([], ...words, '--help')} shows its arguments and options)`)
+    command.showHelpAfterError(`(${hint}${operatorCommand([], ...words, '--help')} shows its arguments and options)`)
   for (const below of command.commands) showOwnHelp(below, ...words)
 }
 

@@ -21,9 +21,7 @@ import type { StdioOptions } from '../commands/serve/stdio.ts'
 import type { AddOptions } from '../commands/setup/add.ts'
 import type { ConnectOptions } from '../commands/setup/connect.ts'
 import type { ImportOptions } from '../commands/setup/import.ts'
-import { CommandError, EXIT } from '../commands/terminal/io.ts'
 import type { Io } from '../commands/terminal/io.ts'
-import { operatorCommand } from '../operator-command.ts'
 import { collect, withCommon } from './common-options.ts'
 import type { CommonOptions } from './common-options.ts'
 import { unknownCommand } from './errors.ts'
@@ -134,13 +132,11 @@ export const addCommands = (
     .option('--force', 'replace a server of this name, or add the same server twice')
     .option('-y, --yes', 'do not ask')
     .action(async (words: readonly string[], options: CommonOptions & AddOptions & { readonly user?: boolean }) => {
-      if (behindDashes > 0 && words.length === behindDashes)
-        throw new CommandError(
-          EXIT.usage,
-          `the name of the server is missing: ${operatorCommand([], 'add', 'NAME', '--', ...words)}`,
-        )
+      const { unnamed } = await import('../commands/setup/server-source.ts')
+      if (behindDashes > 0 && words.length === behindDashes) throw unnamed(words)
       const { add } = await import('../commands/setup/add.ts')
-      end(await add(await writing(options), words, options))
+      const typed = behindDashes > 0 ? {} : { typed: program.args.slice(1) }
+      end(await add(await writing(options), words, { ...options, ...typed }))
     })
   command('remove', 'remove one server from the configuration')
     .argument('<server>', 'its key')

@@ -32,11 +32,14 @@ export const findInFile = async (file: string, user: UserEnvironment): Promise<F
   return read ?? withoutServers({ host, scope: place.scope, file })
 }
 
-/** The places with the syntax of this file. Places with the same file name come first. */
+/**
+ * The places with the syntax of this file, and `mcp.servers` in any syntax: mcp-agent has it in YAML. Places with the same file name come
+ * first.
+ */
 const placesOf = (file: string, user: UserEnvironment): readonly { readonly host: HostName; readonly place: HostPlace }[] => {
   const syntax = SYNTAX[extname(file)] ?? 'json'
   const all = entriesOf(HOSTS).flatMap(([host, { places }]) => places(user).map((place) => ({ host, place })))
   return all
-    .filter(({ place }) => (SYNTAX[extname(place.path)] ?? 'json') === syntax)
+    .filter(({ place }) => (SYNTAX[extname(place.path)] ?? 'json') === syntax || place.at.join('.') === 'mcp.servers')
     .toSorted((a, b) => Number(basename(b.place.path) === basename(file)) - Number(basename(a.place.path) === basename(file)))
 }

@@ -33,6 +33,29 @@ const appServer = (kind: FakeKind, capabilities: JsonMap = { tools: { listChange
   })
 }
 
+test('B131 an update that a legacy server reports on every link reaches a host once, also while another host runs apps', async () => {
+  const spec = appServer('legacy http', { tools: { listChanged: true }, resources: { subscribe: true } })
+  await using gateway = await startGateway({ servers: { a: { ...spec, resources: ['file:///r'] } } })
+  const server = gateway.fake('a')
+  await using modern = await modernHttp.connect(gateway)
+  const uri = 'a+file:///r'
+  const { messages } = modern.begin('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } })
+  await messages.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+  await using host = await legacyHttp.connect(gateway, able)
+  expect(await toolNames(host)).toEqual(['a__panel'])
+  const link = server.connections.find(({ declared }) => declared?.['extensions'] !== undefined)
+  server.on('tools/list', () => ({ tools: [{ name: 'later', inputSchema: { type: 'object' } }] }))
+  host.heard.clear()
+  link?.notify('notifications/resources/updated', { uri: 'file:///r' })
+  link?.notify('notifications/tools/list_changed')
+  await host.heard.until(({ method }) => method === 'notifications/tools/list_changed')
+  server.connections[0]?.notify('notifications/resources/updated', { uri: 'file:///r' })
+  const isUpdate = ({ method }: { method?: string }): boolean => method === 'notifications/resources/updated'
+  await messages.until(isUpdate)
+  await modern.call('tools/list')
+  expect(messages.entries.filter(isUpdate)).toMatchObject([{ params: { uri } }])
+})
+
 describe.each(everyFakeKind)('a server on %s', (kind) => {
   test.each(everyTransport)('B044 shows its apps to a host on $name that runs apps, and to no other', async ({ connect }) => {
     await using gateway = await startGateway({ servers: { a: appServer(kind) } })

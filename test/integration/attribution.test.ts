@@ -56,6 +56,26 @@ describe.each(['legacy stdio', 'legacy sse'] as const)('a %s server', (kind) => 
     expect(links).toContain((await gateway.fake('a').until('tools/call', (turn) => nameOf(turn) === 'again')).connection)
   })
 
+  test('B262 after a cancelled call of a server that has not asked, the next call has the same link and its state', async () => {
+    const on = { 'tools/call': (turn: Turn) => (nameOf(turn) === 'first' ? undefined : { content: [] }) }
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'], on }) } })
+    await using host = await modernHttp.connect(gateway, able)
+    const first = host.begin('tools/call', { name: 'a__x', arguments: { of: 'first' } })
+    const { connection } = await gateway.fake('a').until('tools/call')
+    first.cancel()
+    await gateway.fake('a').until('notifications/cancelled')
+    await call(host, 'second')
+    expect((await gateway.fake('a').until('tools/call', (turn) => nameOf(turn) === 'second')).connection).toBe(connection)
+    // It might ask for the cancelled call: nobody is asked, and the calls after that have another link.
+    gateway.fake('a').on('tools/call', async (turn) => {
+      const { error } = nameOf(turn) === 'third' ? await turn.ask('elicitation/create', FORM) : {}
+      return { content: [{ type: 'text', text: `${nameOf(turn)} ${error?.code}` }] }
+    })
+    expect(await call(host, 'third')).toMatchObject({ resultType: 'complete', content: [{ text: 'third -32601' }] })
+    await call(host, 'fourth')
+    const fourth = await gateway.fake('a').until('tools/call', (turn) => nameOf(turn) === 'fourth')
+    expect(fourth.connection).not.toBe(connection)
+  })
   test('B262 opens no more links for one principal than limits.links', async () => {
     await using gateway = await startGateway({
       servers: { a: asking() },

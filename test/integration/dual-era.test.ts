@@ -279,6 +279,26 @@ describe('a server of both eras', () => {
     await legacy.heard.until(({ method }) => method === 'notifications/tools/list_changed')
     expect(names(await legacy.call('tools/list'))).toEqual(['a__x', 'a__y'])
   })
+  test('B131 an update that both eras of the server report reaches a modern host once', async () => {
+    const side = { tools: ['x'], resources: ['file:///r'] }
+    await using dual = await startDual(side, side)
+    await using gateway = await startGateway(dual.setup())
+    await using modern = await modernHttp.connect(gateway)
+    const uri = 'a+file:///r'
+    const { messages } = modern.begin('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } })
+    await messages.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+    await using legacy = await legacyHttp.connect(gateway)
+    expect(names(await legacy.call('tools/list'))).toEqual(['a__x'])
+    dual.legacy.updated('file:///r')
+    dual.legacy.offers.tools.push({ name: 'y', inputSchema: { type: 'object' } })
+    dual.legacy.changed('tools')
+    await legacy.heard.until(({ method }) => method === 'notifications/tools/list_changed')
+    dual.modern.updated('file:///r')
+    const isUpdate = ({ method }: { method?: string }): boolean => method === 'notifications/resources/updated'
+    await messages.until(isUpdate)
+    await modern.call('tools/list')
+    expect(messages.entries.filter(isUpdate)).toMatchObject([{ params: { uri } }])
+  })
   test('B278 what the modern side lists already, and the legacy one not yet, is called by a legacy host', async () => {
     await using dual = await startDual({ ...SAYS.legacy, prompts: ['p'] }, { ...SAYS.modern, prompts: ['p'] })
     await using gateway = await startGateway(dual.setup())

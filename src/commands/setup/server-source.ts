@@ -25,6 +25,8 @@ export interface SourceOptions {
   readonly header?: readonly string[]
   readonly transport?: string
   readonly use?: string
+  /** The arguments of `trunkline add` as typed; absent if one of them was `--`. */
+  readonly typed?: readonly string[]
 }
 
 /** A server to add, before it has a key. */
@@ -38,6 +40,8 @@ interface Source {
 }
 
 const TRANSPORTS = ['stdio', 'http', 'sse']
+/** Programs that start servers: as the name of a server they are the beginning of its command. */
+const LAUNCHERS = ['npx', 'uvx', 'node', 'python', 'python3', 'docker', 'podman', 'bunx', 'bun', 'deno', 'uv', 'pipx', 'pnpm']
 
 /** The variables and headers of the command line. */
 interface Own {
@@ -49,7 +53,7 @@ interface Own {
 export const sourceOf = async (
   writing: Writing,
   words: readonly string[],
-  { env = [], header = [], transport, use }: SourceOptions,
+  { env = [], header = [], transport, use, typed }: SourceOptions,
   registry: unknown,
 ): Promise<Source> => {
   const [first = '', command, ...args] = words
@@ -59,6 +63,7 @@ export const sourceOf = async (
   const url = [command, first].find((word) => word !== undefined && /^https?:\/\//i.test(word))
   if (url !== undefined && transport !== 'stdio') return sourceAt(url, url === first ? undefined : first, transport, own)
   if (command !== undefined) {
+    refuseSpelling(words, typed)
     const scheme = url === undefined ? /^([a-z][a-z0-9+.-]*):\/\//i.exec(command)?.[1] : undefined
     if (scheme === undefined) return sourceOfCommand(first, [command, ...args], transport, own)
     const problem = `${JSON.stringify(command)} is not a URL of a server: expected http:// or https://, got ${scheme}://`
@@ -69,6 +74,40 @@ export const sourceOf = async (
   const { name, draft } = await describedBy(first, writing, { answer, use, registry })
   return { name, draft: merged(draft, own), isForeign: true, open }
 }
+
+const add = (...words: readonly string[]): string => operatorCommand([], 'add', ...words)
+
+/** Throws for a name and a command that are not meant so. */
+const refuseSpelling = ([name = '', command = '']: readonly string[], typed: readonly string[] | undefined): void => {
+  refuseText(command)
+  if (/^[a-z_]\w*=/i.test(command))
+    throw new CommandError(EXIT.usage, `${JSON.stringify(command)} is no command; each variable has its own -e`)
+  if (typed === undefined) return
+  const at = typed.indexOf(name)
+  if (LAUNCHERS.includes(name)) throw unnamed(typed.slice(at))
+  const launch = typed.slice(typed.indexOf(command, at + 1))
+  const option = launch.find((word) => word.startsWith('-'))
+  if (option !== undefined)
+    throw new CommandError(
+      EXIT.usage,
+      `unclear whether ${JSON.stringify(option)} is an option of the command: ${add(name, '--', ...launch)}`,
+    )
+}
+
+/** Throws for a word that is neither a name nor a command. */
+const refuseText = (word: string): void => {
+  if (/^\s*[{[]/.test(word))
+    throw new CommandError(
+      EXIT.usage,
+      `JSON is read from a file: save it, then ${operatorCommand([], 'adapt', 'FILE', '--write')}`,
+    )
+  if (/^(localhost|[\d.]+|\[[\d:a-f]+\]):\d+(\/|$)/i.test(word))
+    throw new CommandError(EXIT.usage, `${JSON.stringify(word)} is not a URL of a server: expected http:// or https://`)
+}
+
+/** The refusal of a command without a name. */
+export const unnamed = (launch: readonly string[]): CommandError =>
+  new CommandError(EXIT.usage, `the name of the server is missing: ${add('NAME', '--', ...launch)}`)
 
 /** `name`: absent: that of its host. */
 const sourceAt = (url: string, name: string | undefined, transport: string | undefined, own: Own): Source => {
@@ -128,12 +167,18 @@ const textOf = async (path: string, shown: string): Promise<string> => {
 
 /** Throws for a word that is no name in the registry. */
 const refuseName = (word: string): void => {
+  refuseText(word)
   if (/\.(json|mcpb)$/.test(word) || /^[./~]/.test(word))
     throw new CommandError(EXIT.usage, `there is no file ${word}; name a server.json or a .mcpb bundle`)
+  const [launcher = '', ...args] = word.split(/\s+/)
+  if (args.length > 0 && LAUNCHERS.includes(launcher)) throw unnamed([launcher, ...args])
+  const pack = /^(?:npm:)?(@[^/]+\/.+)$/.exec(word)?.[1]
+  if (pack !== undefined)
+    throw new CommandError(EXIT.usage, `${JSON.stringify(word)} is a package of npm: ${add('NAME', '--', 'npx', '-y', pack)}`)
   if (!word.includes('/'))
     throw new CommandError(
       EXIT.usage,
-      `unclear what "${word}" is: ${operatorCommand([], 'add', word)} URL, or ${operatorCommand([], 'add', word)} -- COMMAND; names in the registry have a "/"`,
+      `unclear what "${word}" is: ${add(word)} URL, or ${add(word)} -- COMMAND; names in the registry have a "/"`,
     )
 }
 

@@ -29,6 +29,8 @@ const TYPES: Readonly<Record<string, 'stdio' | 'http' | 'sse' | 'auto'>> = {
   'streamable-http': 'http',
   streamable_http: 'http',
   streamableHttp: 'http',
+  // AnythingLLM's.
+  streamable: 'http',
   sse: 'sse',
   // MetaMCP's.
   STDIO: 'stdio',
@@ -49,7 +51,7 @@ export const isPartOfHost = (entry: MapTree, kind: HostKind): boolean => {
 /** Names of one member in the files of different hosts; the first that exists counts. */
 const COMMAND = ['command', 'cmd']
 const ENVIRONMENT = ['env', 'envs', 'environment']
-const URLS = ['url', 'serverUrl', 'httpUrl', 'uri']
+const URLS = ['url', 'serverUrl', 'httpUrl', 'uri', 'baseUrl', 'base_url']
 const HEADERS = ['headers', 'http_headers']
 /** FastMCP and others. An unknown value is ignored: the transport is detected. */
 const TRANSPORTS = ['transport', 'transportType']

@@ -1,5 +1,6 @@
 /** Routes notifications and requests of a server to the hosts that may receive them (BRIDGING 3.0). */
 import type { LinkEvents } from '../../era/server/link.ts'
+import { relatedTask } from '../../era/task-shapes.ts'
 import { isBridge } from '../../rpc/call.ts'
 import type { Call, HostSession } from '../../rpc/call.ts'
 import { TokenBucket } from '../../rpc/rate.ts'
@@ -15,11 +16,17 @@ import type { ServerOptions } from '../options.ts'
 import type { ServerRequests } from './server-requests.ts'
 import { firstWords } from '../../values/cut-text.ts'
 
+/** Questions to a person or a model. */
+const INPUT: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage'])
+
 interface LinkEventSource {
   /** `Downstream.id` */
   readonly id: string
   readonly options: () => ServerOptions
-  readonly environment: Pick<DownstreamEnvironment, 'limits' | 'listAnnounced' | 'log' | 'logs' | 'soleHost' | 'taskChanged'>
+  readonly environment: Pick<
+    DownstreamEnvironment,
+    'limits' | 'listAnnounced' | 'log' | 'logs' | 'soleHost' | 'sweeper' | 'taskChanged'
+  >
   readonly requests: ServerRequests
   /** Number of pending calls of hosts, on all links. */
   readonly callCount: () => number
@@ -64,9 +71,14 @@ export class LinkEventHandlers {
     }
   }
 
+  /** Events of a link that only reads lists. Servers that report updates on every link report them on the main link, too. */
+  onLists(): LinkEvents {
+    return { ...this.onMain(), updated: () => undefined }
+  }
+
   /** Events of a caller's link. On a link of several principals only calls are asked, and messages outside of calls are dropped (B051, B052). */
   onLinkOf(owner: LinkOwner): LinkEvents {
-    const { requests, reports } = this.#source
+    const { environment, requests, reports } = this.#source
     const mayLog = this.#logLimit()
     /** The only host of the link at a bridge, which gets everything unchanged (B277). */
     const host = (): HostSession | undefined => (owner.isolation === 'session' ? bridged(owner.latest) : undefined)
@@ -81,10 +93,15 @@ export class LinkEventHandlers {
           session.notify(LOGGED, isBridge(session.scope) ? params : (labelled ??= this.#labelled(params.fresh())))
       },
       vendor: (method, params, call) => relayVendor(method, params, call, listeners(owner)),
-      ask: (question, call) =>
-        owner.isolation === 'shared'
-          ? requests.ask(question, {})
-          : requests.ask(question, { call, waiting: [...owner.waiting].at(-1), session: owner.latest, only: host() }),
+      ask: (question, call) => {
+        if (owner.isolation === 'shared') return requests.ask(question, {})
+        const isInput = INPUT.has(question.method)
+        owner.hasAsked ||= isInput
+        const isInDoubt =
+          isInput && relatedTask(question.params) === undefined && owner.inDoubtUntilMs > environment.sweeper.nowMs
+        if (isInDoubt && call?.caller.session === undefined) return requests.ask(question, {})
+        return requests.ask(question, { call, waiting: [...owner.waiting].at(-1), session: owner.latest, only: host() })
+      },
       ...(owner.isolation === 'session' && { isHostStalled: () => owner.latest?.isStalled === true }),
       elicitationComplete: (id, params) =>
         notifyIfPresent(host(), COMPLETED, params) ||

@@ -98,7 +98,7 @@ export class Offers {
     this.apps = new OtherLists({
       main,
       over: ({ era }) => (era === 'modern' ? 'main' : 'own'),
-      open: () => dialer.dial({ declared: withApps }, handlers.onMain()),
+      open: () => dialer.dial({ declared: withApps }, handlers.onLists()),
       // Once wanted, they are always read again.
       isWatched: () => false,
       read: (link, known) => readInventory(link, { ...this.#reading(link, known), declared: withApps }),
@@ -109,7 +109,7 @@ export class Offers {
       {
         main,
         over: (link) => (this.#hasLegacySide(link) ? 'own' : 'none'),
-        open: () => dialer.dialLegacy({ declared: SUPERSET }, handlers.onMain()),
+        open: () => dialer.dialLegacy({ declared: SUPERSET }, handlers.onLists()),
         isWatched: () => environment.hasLegacyHosts(),
         read: (link, known) => readInventory(link, this.#reading(link, known)),
         vet: vetWith(this.#legacyPins, 'legacy'),

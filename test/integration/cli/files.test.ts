@@ -84,6 +84,18 @@ describe('fmt and files', () => {
 })
 
 describe('adapt', () => {
+  test('a file that -c serves is adapted, in whichever syntax: mcp.servers in YAML, as mcp-agent writes it', async () => {
+    const text =
+      'execution_engine: asyncio\nmcp:\n  servers:\n    a: { command: uvx, args: [x] }\n    b: { transport: sse, url: "https://x.test/sse" }\n'
+    await using cli = await commandLine({ 'mcp_agent.config.yaml': text })
+    const { code, stdout } = await cli.here('adapt', 'mcp_agent.config.yaml')
+    expect(code).toBe(0)
+    expect(parse(stdout)).toEqual({
+      version: 1,
+      servers: { a: { command: 'uvx', args: ['x'] }, b: { url: 'https://x.test/sse', transport: 'sse' } },
+    })
+  })
+
   const FILES: Readonly<Record<string, string>> = {
     '.mcp.json': '{"mcpServers":{"My Git":{"command":"npx","args":["-y","git"],"env":{"API_KEY":"sk-1234567890"}}}}',
     'mcp.json': '{ // VS Code\n "servers": {"My Git":{"command":"npx","args":["-y","git"],"env":{"API_KEY":"sk-1234567890"}}}}',

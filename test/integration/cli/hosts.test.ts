@@ -249,6 +249,34 @@ describe('add and remove', () => {
     expect(read(cli, 'trunkline.yaml')).toBe('servers: { a: { command: x } }\n')
   })
 
+  test.each([
+    [['npx', '-y', '@a/b'], 'the name of the server is missing: trunkline add NAME -- npx -y @a/b'],
+    [['uvx', 'mcp-server-git'], 'the name of the server is missing: trunkline add NAME -- uvx mcp-server-git'],
+    [['npx -y @a/b'], 'the name of the server is missing: trunkline add NAME -- npx -y @a/b'],
+    [['b', 'npx', '-y', '@a/b'], 'unclear whether "-y" is an option of the command: trunkline add b -- npx -y @a/b'],
+    [['b', 'npx', '@a/b', '-e', 'K=1'], 'unclear whether "-e" is an option of the command: trunkline add b -- npx @a/b -e K=1'],
+    [['b', 'npx', '@a/b', '--headless'], '(options of the command go behind --: trunkline add NAME -- COMMAND; '],
+    [['b', '-e', 'K=1', 'L=2', '--', 'x'], '"L=2" is no command; each variable has its own -e'],
+    [['b', 'localhost:80/mcp'], '"localhost:80/mcp" is not a URL of a server: expected http:// or https://'],
+    [['127.0.0.1:80/mcp'], '"127.0.0.1:80/mcp" is not a URL of a server: expected http:// or https://'],
+    [['b', '{"command":"x"}'], 'JSON is read from a file: save it, then trunkline adapt FILE --write'],
+    [['{"mcpServers":{}}'], 'JSON is read from a file: save it, then trunkline adapt FILE --write'],
+    [['@a/b'], '"@a/b" is a package of npm: trunkline add NAME -- npx -y @a/b'],
+    [['npm:@a/b'], '"npm:@a/b" is a package of npm: trunkline add NAME -- npx -y @a/b'],
+  ])('a spelling that would give a wrong entry is refused with the right one: add %j', async (words, reason) => {
+    await using cli = await laid({ 'trunkline.yaml': 'servers: {}\n' })
+    const { code, stderr } = await cli.here('add', ...words)
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(reason) as string })
+    expect(read(cli, 'trunkline.yaml')).toBe('servers: {}\n')
+  })
+
+  test('a command without -- and without options is taken, and options of add before it', async () => {
+    await using cli = await laid({ 'trunkline.yaml': 'servers: {}\n' })
+    expect((await cli.here('add', 'a', 'npx', 'x')).code).toBe(0)
+    expect((await cli.here('add', '-e', 'K=1', 'b', '--force', 'npx', 'y', './z')).code).toBe(0)
+    expect(read(cli, 'trunkline.yaml')).toContain('args:\n      - y\n      - ./z\n    env:\n      K: "1"\n')
+  })
+
   test('a key that an included file has, or another file of -c, is taken: nothing that makes two definitions is written', async () => {
     const ran = 'secret-was-read'
     await using cli = await commandLine({

@@ -503,6 +503,22 @@ test.each([
   ])
 })
 
+test('Cherry Studio and mcporter name the URL baseUrl or base_url; AnythingLLM names Streamable HTTP streamable', async () => {
+  const mcpServers = {
+    a: { type: 'streamableHttp', baseUrl: 'https://a.test/mcp', isActive: true },
+    b: { base_url: 'https://b.test/mcp' },
+    c: { type: 'streamable', url: 'https://c.test/mcp' },
+  }
+  await using files = await workspace({ 'm.json': JSON.stringify({ mcpServers }) })
+  const { servers, warnings } = await files.load('m.json')
+  expect(warnings).toEqual([])
+  expect(servers.map(({ key, transport, url }) => [key, transport, url?.href])).toEqual([
+    ['a', 'http', 'https://a.test/mcp'],
+    ['b', 'auto', 'https://b.test/mcp'],
+    ['c', 'http', 'https://c.test/mcp'],
+  ])
+})
+
 describe('how a server of a host is authenticated to', () => {
   test('Continue: apiKey is a bearer token', async () => {
     await using files = await workspace({
