@@ -200,7 +200,7 @@ test('B269 an answer whose id is spelled in another way is that to the question'
   await using host = await legacyHttp.connect(gateway, able)
   const pending = host.begin('tools/call', CALL)
   const { id } = await pending.messages.until(({ method }) => method === 'elicitation/create')
-  host.sendRaw(`{"jsonrpc":"2.0","id":${String(id)}.0,"result":{"action":"decline"}}`, 'none')
+  host.sendRaw(`{"jsonrpc":"2.0","id":${Number(id)}.0,"result":{"action":"decline"}}`, 'none')
   expect((await pending.response).result).toMatchObject({ structuredContent: { result: { action: 'decline' } } })
 })
 

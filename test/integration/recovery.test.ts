@@ -85,60 +85,111 @@ describe('era detection', () => {
     await gateway.ready()
     expect(linkOf(gateway)).toMatchObject({ era: 'modern' })
   })
-  test.each([401, 403, 408, 425, 429, 500, 502, 503])(
-    'B214 HTTP %i says nothing about the era: asked again later',
-    async (code) => {
-      await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['x'] }) }, early: true })
-      const seen: (string | undefined)[] = []
-      let refusals = 2
-      gateway.fake('a').intercept = (_request, response, body) => {
-        seen.push(methodOf(body))
-        if (methodOf(body) !== 'server/discover' || refusals-- <= 0) return false
-        status(code)(response)
-        return true
-      }
-      await gateway.log.until(({ text }) => text === 'server is ready')
-      expect(linkOf(gateway)).toMatchObject({ era: 'modern' })
-      expect(seen).not.toContain('initialize')
-    },
-  )
+  test.each([401, 403, 408, 425, 429, 502, 503])('B214 HTTP %i says nothing about the era: asked again later', async (code) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['x'] }) }, early: true })
+    const seen: (string | undefined)[] = []
+    let refusals = 2
+    gateway.fake('a').intercept = (_request, response, body) => {
+      seen.push(methodOf(body))
+      if (methodOf(body) !== 'server/discover' || refusals-- <= 0) return false
+      status(code)(response)
+      return true
+    }
+    await gateway.log.until(({ text }) => text === 'server is ready')
+    expect(linkOf(gateway)).toMatchObject({ era: 'modern' })
+    expect(seen).not.toContain('initialize')
+  })
   describe('5.2 a server over HTTP that breaks at the probe', () => {
-    /** As mcp-golang 0.13 behind a supervisor: its process ends at a method that it does not know, and is started again. */
-    const breaking = (times: number): { readonly seen: string[]; readonly intercept: FakeDownstream['intercept'] } => {
+    /** Fails at so many probes. */
+    const failing = (
+      times: number,
+      answer: Answer,
+    ): { readonly seen: string[]; readonly intercept: FakeDownstream['intercept'] } => {
       const seen: string[] = []
       const intercept = (_request: IncomingMessage, response: ServerResponse, body: string): boolean => {
         const method = methodOf(body)
         if (method === 'server/discover' || method === 'initialize') seen.push(method)
         if (method !== 'server/discover' || times-- <= 0) return false
-        response.destroy()
+        answer(response)
         return true
       }
       return { seen, intercept }
     }
-    test('B214 twice in a row is asked to initialize, and what was found out is remembered', async () => {
+    /** As mcp-golang 0.13 behind a supervisor: its process ends at a method that it does not know, and is started again. */
+    const broken: Answer = (response) => void response.destroy()
+    /** As stateless servers on the SDK of Java, and on Spring AI. */
+    const confused = status(500, '{"cause":null}')
+    test.each([
+      ['breaks the connection twice in a row', broken, ['server/discover', 'server/discover', 'initialize', 'initialize']],
+      ['answers 500', confused, ['server/discover', 'initialize', 'initialize']],
+    ])('B214 one that %s is asked to initialize, and what was found out is remembered', async (_, answer, expected) => {
       const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
       await using downstream = await FakeDownstream.start(fake.of({ kind: 'legacy http', tools: ['x'] }))
       const setup = { servers: {}, fakes: new Map([['a', downstream]]), stateDir, early: true }
-      const { seen, intercept } = breaking(Infinity)
+      const { seen, intercept } = failing(Infinity, answer)
       downstream.intercept = intercept
       for (let start = 0; start < 2; start++) {
         await using gateway = await startGateway(setup)
         await gateway.log.until(({ text }) => text === 'server is ready')
         expect(linkOf(gateway)).toMatchObject({ era: 'legacy', transport: 'http' })
       }
-      expect(seen).toEqual(['server/discover', 'server/discover', 'initialize', 'initialize'])
+      expect(seen).toEqual(expected)
       rmSync(stateDir, { recursive: true })
     })
     test.each([
-      [1, ['server/discover', 'server/discover']],
-      [2, ['server/discover', 'server/discover', 'initialize', 'server/discover']],
-    ])('B214 %i times and is modern is found to be modern', async (times, asked) => {
+      ['breaks the connection', 1, broken, ['server/discover', 'server/discover']],
+      ['breaks the connection', 2, broken, ['server/discover', 'server/discover', 'initialize', 'server/discover']],
+      ['answers 500', 1, confused, ['server/discover', 'initialize', 'server/discover']],
+      ['answers 500', 2, confused, ['server/discover', 'initialize', 'server/discover', 'initialize', 'server/discover']],
+    ])('B214 one that %s %i times and is modern is found to be modern', async (_, times, answer, asked) => {
       await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['x'] }) }, early: true })
-      const { seen, intercept } = breaking(times)
+      const { seen, intercept } = failing(times, answer)
       gateway.fake('a').intercept = intercept
       await gateway.log.until(({ text }) => text === 'server is ready')
       expect(linkOf(gateway)).toMatchObject({ era: 'modern' })
       expect(seen).toEqual(asked)
+    })
+    test('B214 one that answers everything with 500 is down because of that, and is not asked over HTTP+SSE', async () => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x'] }) }, early: true })
+      const methods: (string | undefined)[] = []
+      gateway.fake('a').intercept = ({ method }, response) => {
+        methods.push(method)
+        status(500)(response)
+        return true
+      }
+      await gateway.ready()
+      expect(healthOf(gateway)).toMatchObject({ state: 'down', failure: { facts: { status: 500 } } })
+      expect(new Set(methods)).toEqual(new Set(['POST']))
+    })
+  })
+  describe('5.2 a server that refuses members of capabilities that it does not know', () => {
+    const declaredBy = (body: string): unknown => (JSON.parse(body) as { params: { capabilities: unknown } }).params.capabilities
+    const PLAIN = { elicitation: {}, sampling: {}, roots: { listChanged: true } }
+    const FULL = { ...PLAIN, elicitation: { form: {}, url: {} }, sampling: { tools: {} } }
+    /** As stateless servers of Spring AI 1.1 do. */
+    const strict = (declared: unknown[]) => (_request: IncomingMessage, response: ServerResponse, body: string) => {
+      if (methodOf(body) !== 'initialize') return false
+      const capabilities = declaredBy(body)
+      declared.push(capabilities)
+      if (JSON.stringify(capabilities) === JSON.stringify(PLAIN)) return false
+      const { id } = JSON.parse(body) as { id: number }
+      status(200, `{"jsonrpc":"2.0","id":${id},"error":{"code":-32603,"message":"Unrecognized field"}}`)(response)
+      return true
+    }
+    test.each([
+      ['auto', [FULL, FULL, PLAIN]],
+      ['legacy', [FULL, PLAIN]],
+    ] as const)('3.22 is asked to initialize once more without them (era: %s)', async (era, expected) => {
+      await using gateway = await startGateway({
+        servers: { a: fake.of({ kind: 'legacy http', tools: ['x'] }) },
+        options: { a: { era } },
+        early: true,
+      })
+      const declared: unknown[] = []
+      gateway.fake('a').intercept = strict(declared)
+      await gateway.log.until(({ text }) => text === 'server is ready')
+      expect(linkOf(gateway)).toMatchObject({ era: 'legacy', transport: 'http' })
+      expect(declared).toEqual(expected)
     })
   })
   test('5.3 the Retry-After of an answer to the probe is kept for the next attempt', async () => {

@@ -2,6 +2,7 @@
  * Opens a link: detects the era of a server and does the handshake (BRIDGING 5.2). One path for pipes, one for HTTP; `open` of the
  * caller starts the process or opens the socket.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { asError } from '../../values/as-error.ts'
 import { ServerError } from '../../rpc/call.ts'
 import { Connection } from '../../rpc/connection.ts'
@@ -153,7 +154,10 @@ const decide = async (message: Envelope, connection: Connection, dialing: Dialin
   throw reading.says === 'again' ? refusedTwice() : noCommonVersion(reading)
 }
 
-/** Dials over HTTP: modern, else legacy Streamable HTTP, else HTTP+SSE. Authorization errors and outages are thrown, not tried further. */
+/**
+ * Dials over HTTP: modern, else legacy Streamable HTTP, else HTTP+SSE. Authorization errors and outages are thrown, not tried further. A
+ * probe that is answered with 500 is an outage, too, unless the server takes `initialize`, which decides the era (B214).
+ */
 export const dialHttp = async (
   open: { readonly http: () => HttpChannel; readonly sse: () => Channel },
   transport: 'auto' | 'http' | 'sse',
@@ -166,9 +170,16 @@ export const dialHttp = async (
   await connection.open()
   const attempts: string[] = []
   let asked = 'server/discover'
+  let broken: Failure | undefined
   try {
     if (dialing.era !== 'legacy' && known?.era !== 'legacy') {
-      const server = await probeHttp(channel, dialing, attempts)
+      const server = await probeHttp(channel, dialing, attempts).catch((error: unknown) => {
+        // Stateless servers on the SDK of Java answer so to any method that they do not know.
+        const mayBeLegacy =
+          dialing.era === 'auto' && known === undefined && error instanceof Failure && error.facts.status === 500
+        if (!mayBeLegacy) throw error
+        broken = error
+      })
       if (server !== undefined) return modern(connection, server, dialing)
       if (dialing.era === 'modern') throw new Failure('version', `the server does not speak 2026-07-28 (${attempts.join('; ')})`)
     }
@@ -176,11 +187,17 @@ export const dialHttp = async (
     return await legacy(connection, dialing)
   } catch (error) {
     await channel.close()
-    if (attempts.length > 0 && error instanceof ServerError) {
-      // The server refused `initialize`, perhaps because of the probe before it (B294).
-      const again = await overChannel(open.http(), dialing, dialing.httpIds).catch(() => undefined)
-      if (again !== undefined) return again
+    if (error instanceof ServerError) {
+      // The server refused `initialize`, perhaps because of the probe before it (B294), or of capabilities that it does not know.
+      for (const again of [
+        ...(attempts.length > 0 ? [dialing] : []),
+        ...(NOT_READ.has(error.code) ? declaringLess(dialing) : []),
+      ]) {
+        const dialed = await overChannel(open.http(), again, dialing.httpIds).catch(() => undefined)
+        if (dialed !== undefined) return dialed
+      }
     }
+    if (broken !== undefined) throw broken
     if (transport === 'http' || !mayBeOlder(error)) throw error
     attempts.push(`${asked}: ${asError(error).message}`)
   }
@@ -190,6 +207,21 @@ export const dialHttp = async (
     attempts.push(`HTTP+SSE: ${asError(error).message}`)
     throw new Failure('not_found', `no MCP endpoint: ${attempts.join('; ')}`, { executed: 'no' }, error)
   }
+}
+
+/** Codes with which a server refuses a request that it could not read. */
+const NOT_READ: ReadonlySet<number> = new Set([-32602, -32603])
+
+/** With the capabilities of 2025-06-18 only; empty if `dialing` declares no others. Servers on the SDK of Java before 1.0 may refuse the rest. */
+const declaringLess = (dialing: Dialing): readonly Dialing[] => {
+  const { elicitation, sampling, roots, experimental } = dialing.declared
+  const declared = {
+    ...(elicitation !== undefined && { elicitation: {} }),
+    ...(sampling !== undefined && { sampling: {} }),
+    ...(roots !== undefined && { roots }),
+    ...(experimental !== undefined && { experimental }),
+  }
+  return isDeepStrictEqual(declared, dialing.declared) ? [] : [{ ...dialing, declared }]
 }
 
 /** Detects the era of the server at a URL by one `server/discover`. Throws if the answer does not decide. */
