@@ -187,16 +187,8 @@ export const dialHttp = async (
     return await legacy(connection, dialing)
   } catch (error) {
     await channel.close()
-    if (error instanceof ServerError) {
-      // The server refused `initialize`, perhaps because of the probe before it (B294), or of capabilities that it does not know.
-      for (const again of [
-        ...(attempts.length > 0 ? [dialing] : []),
-        ...(NOT_READ.has(error.code) ? declaringLess(dialing) : []),
-      ]) {
-        const dialed = await overChannel(open.http(), again, dialing.httpIds).catch(() => undefined)
-        if (dialed !== undefined) return dialed
-      }
-    }
+    const dialed = error instanceof ServerError ? await dialAgain(open.http, dialing, error, attempts.length > 0) : undefined
+    if (dialed !== undefined) return dialed
     if (broken !== undefined) throw broken
     if (transport === 'http' || !mayBeOlder(error)) throw error
     attempts.push(`${asked}: ${asError(error).message}`)
@@ -207,6 +199,21 @@ export const dialHttp = async (
     attempts.push(`HTTP+SSE: ${asError(error).message}`)
     throw new Failure('not_found', `no MCP endpoint: ${attempts.join('; ')}`, { executed: 'no' }, error)
   }
+}
+
+/** After a refused `initialize`: perhaps because of the probe before it (B294), or of capabilities that the server does not know. */
+const dialAgain = async (
+  open: () => HttpChannel,
+  dialing: Dialing,
+  refusal: ServerError,
+  wasProbed: boolean,
+): Promise<Dialed | undefined> => {
+  const others = [...(wasProbed ? [dialing] : []), ...(NOT_READ.has(refusal.code) ? declaringLess(dialing) : [])]
+  for (const other of others) {
+    const dialed = await overChannel(open(), other, dialing.httpIds).catch(() => undefined)
+    if (dialed !== undefined) return dialed
+  }
+  return undefined
 }
 
 /** Codes with which a server refuses a request that it could not read. */
