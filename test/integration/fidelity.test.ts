@@ -35,6 +35,24 @@ test('B107 a projection is counted for its server alone, and each call has its l
   expect(new Set(lines.map(({ facts }) => facts['ref'])).size).toBe(2)
 })
 
+test.each([
+  ['2025-03-26', [{ feature: 'completion', rule: '3.6', verdict: 'impossible', count: 1 }]],
+  ['2025-06-18', []],
+] as const)('3.6 the context of a completion is left out for a server of %s: %j', async (revision, noted) => {
+  const prompt = { name: 'p', arguments: [{ name: 'x' }] }
+  const answer = { completion: { values: ['v'] } }
+  const a = fake.of({ kind: 'legacy http', revision, prompts: [prompt], on: { 'completion/complete': () => answer } })
+  await using gateway = await startGateway({ servers: { a } })
+  await using host = await legacyHttp.connect(gateway, { revision: '2025-11-25' })
+  const ref = { type: 'ref/prompt', name: 'a__p' }
+  const argument = { name: 'x', value: '' }
+  await host.call('completion/complete', { ref, argument, context: { arguments: { y: 'z' } } })
+  expect(countsOf(gateway)).toMatchObject({ a: noted })
+  expect(Object.values(countsOf(gateway))).toEqual([
+    expect.toSatisfy((found: readonly unknown[]) => found.length === noted.length),
+  ])
+})
+
 test('B038 what was impossible is told at info once per session, and counted each time', async () => {
   await using gateway = await startGateway({
     servers: {

@@ -39,6 +39,21 @@ test.each(everyFakeKind)('limits.max_message changes for open connections to a %
   expect(gateway.fake('a').connections).toHaveLength(links)
 })
 
+test('T-17 the policy for hidden characters applies to definitions that were read before', async () => {
+  const tool = { name: 't', description: 'x\u200by', inputSchema: { type: 'object' } }
+  await using gateway = await startGateway({ servers: { a: fake.of({ tools: [tool] }) } })
+  await using host = await legacyHttp.connect(gateway)
+  const descriptions = async () => {
+    const { tools } = (await host.call('tools/list')) as { readonly tools: readonly { readonly description: string }[] }
+    return tools.map(({ description }) => description)
+  }
+  const reads = gateway.fake('a').all('tools/list').length
+  expect(await descriptions()).toEqual(['x\u200by'])
+  await reloadServers(gateway, () => ({ hidden: 'strip' }))
+  await expect.poll(descriptions).toEqual(['xy'])
+  expect(gateway.fake('a').all('tools/list')).toHaveLength(reads)
+})
+
 test('F-12 limits.write_queue changes for an open pipe, and for requests that wait', async () => {
   const on = { 'tools/call': () => ({ content: [] }) }
   await using gateway = await startGateway({

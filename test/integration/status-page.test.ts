@@ -138,6 +138,13 @@ describe('over plain requests', () => {
     expect(await page()).not.toContain('Client ids')
   })
 
+  test('it names the address as it was typed', async () => {
+    await using gateway = await scene()
+    const { port } = new URL(gateway.url)
+    const text = await (await fetch(`http://localhost:${port}/`, { headers: HTML })).text()
+    expect(text).toContain(`<code>http://localhost:${port}/mcp</code>`)
+  })
+
   test('behind a proxy it names the address that hosts use, and posts to the path the proxy has before ours', async () => {
     await using gateway = await scene({ host: { auth: AUTH, publicUrl: 'https://mcp.example.com/gateway' } })
     const text = await (await fetch(at(gateway, '/gateway/'), { headers: HTML })).text()

@@ -152,6 +152,11 @@ describe.each(['own', 'node'] as const)('connections of trusted proxies whose pl
     expect(await door.open(GET).closed).toContain('from 127.0.0.1')
   })
 
+  test('begin with their request where no PROXY header is configured', async () => {
+    await using door = await open(['loopback'], { takesProxyHeader: undefined })
+    expect(await door.open(GET).closed).toContain('from 127.0.0.1')
+  })
+
   test('X-Forwarded-For is believed of them, and of no other', async () => {
     for (const [trusted, client] of [
       ['loopback', '203.0.113.9'],

@@ -10,6 +10,8 @@ test('a worker that answers no ping is noticed once', async () => {
   watchLiveness({ request: never }, silent)
   await vi.advanceTimersByTimeAsync(SILENCE_MS)
   expect(silent).not.toHaveBeenCalled()
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect(silent).toHaveBeenCalledTimes(1)
   await vi.advanceTimersByTimeAsync(10 * SILENCE_MS)
   expect(silent).toHaveBeenCalledTimes(1)
   expect(vi.getTimerCount()).toBe(0)

@@ -11,7 +11,7 @@ test.each([
   ['C:\\Users\\ann', JSON.stringify({ path: 'C:\\Users\\ann\\x' }), JSON.stringify({ path: '~\\x' })],
   ['C:\\Users\\ann', JSON.stringify(JSON.stringify('C:\\Users\\ann\\x')), JSON.stringify(JSON.stringify('~\\x'))],
   ['C:\\Users\\ann', 'file:///C:/Users/ann/x', 'file:///~/x'],
-  ['/', '/etc/x', '/etc/x'],
+  ['/', 'in / and /etc/x', 'in / and /etc/x'],
 ])('the home folder %j in %j', (home, text, expected) => {
   expect(withoutHome(text, home)).toBe(expected)
 })

@@ -37,6 +37,13 @@ test('what was read while it came is not read again', () => {
   expect(blocksIn(spoiled, ahead)).toHaveLength(3)
 })
 
+test('after a step that found nothing more, the next one waits until twice as much is there', () => {
+  const ahead = new ScanAhead({ firstBytes: 1_000, stepBytes: 100 })
+  const scans: number[] = []
+  for (let bytes = 100; bytes <= 20_000; bytes += 100) ahead.step(bytes, () => void scans.push(bytes))
+  expect(scans).toEqual([1_000, 2_000, 4_000, 8_000, 16_000])
+})
+
 test('the end of one long string is searched once, wherever it was cut, also between a backslash and what it escapes', () => {
   const unit = String.raw`  if (row.kind === \"text\") \\\"`
   const [before, behind] = ['{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"', '"}]}}']
