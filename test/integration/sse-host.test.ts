@@ -41,6 +41,23 @@ test('B277 a server alone has HTTP+SSE as well, also one that is called sse', as
   expect(unknown.status).toBe(404)
 })
 
+test('a host that goes on with a session of another process may initialize it, once', async () => {
+  await using gateway = await start()
+  const { stream, messages } = await open(gateway)
+  const answered = async (id: number): Promise<object> => {
+    const isAnswer = ({ data }: { readonly data: string }): boolean =>
+      data.startsWith('{') && (JSON.parse(data) as { id?: unknown }).id === id
+    return JSON.parse((await stream.events.until(isAnswer)).data) as object
+  }
+  await send(messages, { body: request(1, 'tools/list') })
+  expect(await answered(1)).toMatchObject({ result: { tools: [{ name: 'a__x' }] } })
+  for (const id of [2, 3]) {
+    await send(messages, { body: request(id, 'initialize', { protocolVersion: '2024-11-05', capabilities: {} }) })
+    expect(await answered(id)).toHaveProperty(id === 2 ? 'result' : 'error')
+  }
+  stream.close()
+})
+
 test('B209 a POST is taken for its own session only', async () => {
   await using gateway = await start()
   const { stream, messages } = await open(gateway)

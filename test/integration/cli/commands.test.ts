@@ -168,6 +168,10 @@ describe('without a running process', () => {
     expect(rows[0]!.tokens).toBe(Math.ceil(Buffer.byteLength(JSON.stringify(rows[0]!.definition)) / 4))
     const plain = await cli.run(['tools', 'b__echo'])
     expect(plain.stdout).toMatch(/^b__echo {2}b {2}\d+ tok\n$/)
+    const { description } = rows[1]!.definition as { readonly description: string }
+    const { stdout: shown } = await cli.onTerminal(['tools', 'b__echo'], [])
+    expect(shown).toMatch(/^b__echo {2}b {2}\d+ tok {2}\S/)
+    expect(shown).toContain(description.slice(0, 10))
   })
 
   test('F-08 tools names the server whose tools are missing, and why, unless a query finds other tools', async () => {

@@ -114,6 +114,20 @@ describe.each(['own', 'node'] as const)('a listener with TLS whose plain request
   })
 })
 
+test.each(['own', 'node'] as const)(
+  'the authority of an absolute target is the Host of a request that %s reads',
+  async (choice) => {
+    await using door = await openDoor(choice, (asked) => asked.reply(200, {}, [Buffer.from(JSON.stringify(asked.headers()))]), {})
+    for (const [target, host] of [
+      ['/', 'other'],
+      ['http://named:1/', 'named:1'],
+    ] as const) {
+      const reply = await door.open(`GET ${target} HTTP/1.1\r\nHost: other\r\nX-A: b\r\nConnection: close\r\n\r\n`).closed
+      expect(JSON.parse(reply?.split('\r\n\r\n')[1] ?? '')).toMatchObject({ host, 'x-a': 'b' })
+    }
+  },
+)
+
 describe.each(['own', 'node'] as const)('connections of trusted proxies whose plain requests %s reads', (choice) => {
   const open = (trusted: readonly string[], more: object = {}) =>
     openDoor(choice, (asked) => asked.reply(200, {}, [Buffer.from(`from ${asked.client}`)]), {

@@ -4,6 +4,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 interface Feed {
   readonly calls: { readonly size: number; find(id: number): { readonly state: string } | undefined }
   readonly followCalls: (until: AbortSignal) => Promise<void>
+  readonly loadPage: (filter: string) => Promise<void>
+  readonly loadOlder: (filter: string) => Promise<void>
 }
 
 const FEED = new URL('../../../src/dashboard/page/feed.ts', import.meta.url).href
@@ -103,3 +105,28 @@ test('who signs in next sees no call of before', async () => {
   second.abort()
   await following
 })
+
+test.each(['', 'tool:x'])(
+  'older calls (filter %j) are requested once at a time, page by page, until there are no more',
+  async (filter) => {
+    const paths: string[] = []
+    const pages = [
+      { calls: [row(9), row(8)], next: 8 },
+      { calls: [row(7)], next: 7 },
+      { calls: [row(6)], next: null },
+    ]
+    vi.stubGlobal('fetch', async (path: string) => {
+      paths.push(new URL(path, 'http://x').searchParams.get('before') ?? '')
+      return new Response(JSON.stringify(pages.shift()))
+    })
+    const { calls, loadOlder, loadPage } = await load(`older-${filter}`)
+    await loadOlder(filter)
+    expect(paths).toEqual([])
+    await loadPage(filter)
+    await Promise.all([loadOlder(filter), loadOlder(filter)])
+    await loadOlder(filter)
+    await loadOlder(filter)
+    expect(paths).toEqual(['', '8', '7'])
+    expect([9, 8, 7, 6].map((id) => calls.find(id))).toEqual([row(9), row(8), row(7), row(6)])
+  },
+)

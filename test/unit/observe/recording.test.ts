@@ -294,6 +294,7 @@ describe('a difference', () => {
     expect(diffMessages('{"a":', '{"a":1}', 'up')).toEqual([])
     const many = `{${Array.from({ length: 5_000 }, (_, at) => `"k${at}":${at}`).join(',')}}`
     expect(diffMessages(many, '{}', 'up')).toHaveLength(200)
+    expect(diffMessages(many, many.replaceAll(':', ':1'), 'up')).toHaveLength(200)
     const deep = (value: number): string => `${'{"a":'.repeat(2_000)}${value}${'}'.repeat(2_000)}`
     expect(diffMessages(deep(1), deep(2), 'up')).toHaveLength(1)
   })
