@@ -202,3 +202,23 @@ test('a server that lists to its callers alone is told, and keeps nobody from lo
   })
   expect(await cli.here('lock', 'desk')).toMatchObject({ code: 4 })
 })
+
+test('lock --apps locks the lists for hosts with MCP Apps, too', async () => {
+  await using cli = await commandLine()
+  const tool = (name: string): object => ({ name, inputSchema: { type: 'object' } })
+  const spec = fake.of({
+    kind: 'legacy http',
+    on: {
+      'tools/list': ({ connection }) => ({
+        tools: [tool(JSON.stringify(connection.declared).includes('io.modelcontextprotocol/ui') ? 'panel' : 'table')],
+      }),
+    },
+  })
+  await using a = await FakeDownstream.start({ ...spec, capabilities: { tools: {} } })
+  const { url } = a.address as { url: URL }
+  await cli.write('trunkline.yaml', `lock: { file: ./trunkline.lock }\nservers:\n  a: { url: "${url.href}" }\n`)
+  expect(await cli.here('lock')).toMatchObject({ code: 0 })
+  expect(await read(cli)).not.toContain('panel')
+  expect(await cli.here('lock', '--apps')).toMatchObject({ code: 0 })
+  expect(await read(cli)).toContain('panel')
+})

@@ -414,3 +414,9 @@ test('F-28 who has taken over a session is known for as long as the session may 
   }
   expect(claimedMs).toEqual([DAY_MS, DAY_MS, 7 * DAY_MS, 7 * DAY_MS])
 })
+
+test('F-28 a request to a replica that answers no probe any more is broken off', async () => {
+  await using silent = await listening(createServer(() => undefined))
+  const replicas = await startReplica(new MemoryStore(), { believedMs: 10, leaseMs: 100, renewMs: 50, lookMs: 10 })
+  expect(await replicas.forward(requestOf(), undefined, { instance: 'other', url: silent.url })).toBe('lost')
+})
