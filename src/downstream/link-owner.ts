@@ -36,7 +36,7 @@ export interface LinkOwner {
   level: LogLevel | undefined
   /** Whether the server has asked for input over the link. */
   hasAsked: boolean
-  /** Until this time a question may belong to a failed call of a modern host: the server may still work on it. */
+  /** Until this time a question may be about a failed call of a modern host: the server may still work on it. */
   inDoubtUntilMs: number
 }
 

@@ -1,6 +1,5 @@
 /** Routes notifications and requests of a server to the hosts that may receive them (BRIDGING 3.0). */
 import type { LinkEvents } from '../../era/server/link.ts'
-import { relatedTask } from '../../era/task-shapes.ts'
 import { isBridge } from '../../rpc/call.ts'
 import type { Call, HostSession } from '../../rpc/call.ts'
 import { TokenBucket } from '../../rpc/rate.ts'
@@ -23,10 +22,7 @@ interface LinkEventSource {
   /** `Downstream.id` */
   readonly id: string
   readonly options: () => ServerOptions
-  readonly environment: Pick<
-    DownstreamEnvironment,
-    'limits' | 'listAnnounced' | 'log' | 'logs' | 'soleHost' | 'sweeper' | 'taskChanged'
-  >
+  readonly environment: Pick<DownstreamEnvironment, 'limits' | 'listAnnounced' | 'log' | 'logs' | 'soleHost' | 'taskChanged'>
   readonly requests: ServerRequests
   /** Number of pending calls of hosts, on all links. */
   readonly callCount: () => number
@@ -78,7 +74,7 @@ export class LinkEventHandlers {
 
   /** Events of a caller's link. On a link of several principals only calls are asked, and messages outside of calls are dropped (B051, B052). */
   onLinkOf(owner: LinkOwner): LinkEvents {
-    const { environment, requests, reports } = this.#source
+    const { requests, reports } = this.#source
     const mayLog = this.#logLimit()
     /** The only host of the link at a bridge, which gets everything unchanged (B277). */
     const host = (): HostSession | undefined => (owner.isolation === 'session' ? bridged(owner.latest) : undefined)
@@ -95,11 +91,7 @@ export class LinkEventHandlers {
       vendor: (method, params, call) => relayVendor(method, params, call, listeners(owner)),
       ask: (question, call) => {
         if (owner.isolation === 'shared') return requests.ask(question, {})
-        const isInput = INPUT.has(question.method)
-        owner.hasAsked ||= isInput
-        const isInDoubt =
-          isInput && relatedTask(question.params) === undefined && owner.inDoubtUntilMs > environment.sweeper.nowMs
-        if (isInDoubt && call?.caller.session === undefined) return requests.ask(question, {})
+        owner.hasAsked ||= INPUT.has(question.method)
         return requests.ask(question, { call, waiting: [...owner.waiting].at(-1), session: owner.latest, only: host() })
       },
       ...(owner.isolation === 'session' && { isHostStalled: () => owner.latest?.isStalled === true }),

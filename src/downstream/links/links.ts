@@ -210,7 +210,8 @@ export class Links implements Sweepable {
 
   /**
    * The link of the caller. A modern host that accepts server requests gets an unused link of its key if the server shares one channel.
-   * A link in doubt is avoided if its server asks: its questions are refused. Other servers keep what they know of the host.
+   * After a failed call its link is avoided for a while if the server asks: a question might be about that call. Other servers keep what
+   * they know of the host.
    * `undefined`: `limits.links` is reached, and all are in use.
    */
   #pooledFor(caller: Caller): PooledLink | undefined {
