@@ -34,10 +34,6 @@ export interface LinkOwner {
   readonly waiting: Set<Call>
   /** The most verbose requested log level. */
   level: LogLevel | undefined
-  /** Whether the server has asked for input over the link. */
-  hasAsked: boolean
-  /** Until this time a question may be about a failed call of a modern host: the server may still work on it. */
-  inDoubtUntilMs: number
 }
 
 /** An open link with its owner. */
@@ -91,8 +87,6 @@ export const ownerOf = ({ key, isolation, principal, declared, clientInfo, revis
   latest: undefined,
   waiting: new Set(),
   level: undefined,
-  hasAsked: false,
-  inDoubtUntilMs: 0,
 })
 
 /** Sessions that may get messages and questions outside of calls: none on a link of several principals (B051, B052). */

@@ -56,29 +56,6 @@ describe.each(['legacy stdio', 'legacy sse'] as const)('a %s server', (kind) => 
     expect(links).toContain((await gateway.fake('a').until('tools/call', (turn) => nameOf(turn) === 'again')).connection)
   })
 
-  test('B262 after a cancelled call of a server that has not asked, the next call has the same link and its state', async () => {
-    const on = { 'tools/call': (turn: Turn) => (nameOf(turn) === 'first' ? undefined : { content: [] }) }
-    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'], on }) } })
-    await using host = await modernHttp.connect(gateway, able)
-    const first = host.begin('tools/call', { name: 'a__x', arguments: { of: 'first' } })
-    const { connection } = await gateway.fake('a').until('tools/call')
-    first.cancel()
-    await gateway.fake('a').until('notifications/cancelled')
-    await call(host, 'second')
-    expect((await gateway.fake('a').until('tools/call', (turn) => nameOf(turn) === 'second')).connection).toBe(connection)
-    // Now it asks: the call in flight is meant. Of what it asks then, the cancelled call might be meant, so the calls have another link.
-    gateway.fake('a').on('tools/call', async (turn) => {
-      if (nameOf(turn) === 'third') await turn.ask('elicitation/create', FORM)
-      return { content: [] }
-    })
-    const { requestState, ...asked } = await call(host, 'third')
-    expect(asked).toMatchObject({ resultType: 'input_required', inputRequests: { sure: { params: FORM } } })
-    const inputResponses = { sure: { action: 'decline' } }
-    expect(await call(host, 'third', { requestState, inputResponses })).toMatchObject({ resultType: 'complete' })
-    await call(host, 'fourth')
-    const fourth = await gateway.fake('a').until('tools/call', (turn) => nameOf(turn) === 'fourth')
-    expect(fourth.connection).not.toBe(connection)
-  })
   test('B262 opens no more links for one principal than limits.links', async () => {
     await using gateway = await startGateway({
       servers: { a: asking() },

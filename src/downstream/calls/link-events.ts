@@ -15,9 +15,6 @@ import type { ServerOptions } from '../options.ts'
 import type { ServerRequests } from './server-requests.ts'
 import { firstWords } from '../../values/cut-text.ts'
 
-/** Questions to a person or a model. */
-const INPUT: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage'])
-
 interface LinkEventSource {
   /** `Downstream.id` */
   readonly id: string
@@ -89,11 +86,10 @@ export class LinkEventHandlers {
           session.notify(LOGGED, isBridge(session.scope) ? params : (labelled ??= this.#labelled(params.fresh())))
       },
       vendor: (method, params, call) => relayVendor(method, params, call, listeners(owner)),
-      ask: (question, call) => {
-        if (owner.isolation === 'shared') return requests.ask(question, {})
-        owner.hasAsked ||= INPUT.has(question.method)
-        return requests.ask(question, { call, waiting: [...owner.waiting].at(-1), session: owner.latest, only: host() })
-      },
+      ask: (question, call) =>
+        owner.isolation === 'shared'
+          ? requests.ask(question, {})
+          : requests.ask(question, { call, waiting: [...owner.waiting].at(-1), session: owner.latest, only: host() }),
       ...(owner.isolation === 'session' && { isHostStalled: () => owner.latest?.isStalled === true }),
       elicitationComplete: (id, params) =>
         notifyIfPresent(host(), COMPLETED, params) ||

@@ -24,10 +24,12 @@ interface PooledLink {
   leases: number
   /** When the last call ended. */
   idleSinceMs: number
+  /** After a failed call, the server may still send requests for it. Until this time, no other host that accepts requests gets the link. */
+  quarantinedUntilMs: number
 }
 
 /** How long a server may continue to work on a failed call. */
-const DOUBT_MS = 30_000
+const QUARANTINE_MS = 30_000
 
 /** A one-entry cache of a link key. */
 interface CachedKey extends Pick<Caller, 'principal' | 'capabilities' | 'clientInfo'> {
@@ -138,8 +140,8 @@ export class Links implements Sweepable {
       this.#tasks.trackError(call, error, owner)
       // The server lost the session of this link. New calls get another link; pending calls may still be answered.
       if (isForgotten(error)) this.#retire(pooled)
-      if (error instanceof Failure && pooled.opened !== undefined && this.#isExclusive(call.caller, owner))
-        owner.inDoubtUntilMs = this.#environment.nowMs() + DOUBT_MS
+      if (error instanceof Failure && pooled.opened !== undefined)
+        pooled.quarantinedUntilMs = this.#environment.nowMs() + QUARANTINE_MS
       throw error
     } finally {
       pooled.leases--
@@ -210,8 +212,6 @@ export class Links implements Sweepable {
 
   /**
    * The link of the caller. A modern host that accepts server requests gets an unused link of its key if the server shares one channel.
-   * After a failed call its link is avoided for a while if the server asks: a question might be about that call. Other servers keep what
-   * they know of the host.
    * `undefined`: `limits.links` is reached, and all are in use.
    */
   #pooledFor(caller: Caller): PooledLink | undefined {
@@ -220,30 +220,23 @@ export class Links implements Sweepable {
     const own = session && this.#pooledOfSession(session, caller, sharing)
     if (own !== undefined) return own
     const wanted = this.#wanted(caller, sharing)
-    const isExclusive = this.#isExclusive(caller, wanted)
-    let inDoubt: PooledLink | undefined
+    const isExclusive = session === undefined && Object.keys(wanted.declared).length > 0 && this.#environment.isShared()
+    let quarantined: PooledLink | undefined
     for (let at = 0; ; at++) {
       const key = at === 0 ? wanted.key : `${wanted.key} ${at}`
       const existing = this.#active.get(key)
       if (existing !== undefined && isExclusive && existing.leases > 0) continue
-      if (existing !== undefined && isExclusive && this.#isAvoided(existing.owner)) {
-        inDoubt ??= existing
+      if (existing !== undefined && isExclusive && existing.quarantinedUntilMs > this.#environment.nowMs()) {
+        quarantined ??= existing
         continue
       }
-      const pooled = existing ?? (inDoubt !== undefined && this.#isFull(wanted) ? inDoubt : this.#open({ ...wanted, key }))
+      const pooled =
+        existing ?? (quarantined !== undefined && this.#isFull(wanted) ? quarantined : this.#open({ ...wanted, key }))
       if (pooled === undefined) return undefined
       if (caller.principal !== pooled.owner.principal) pooled.owner.isMixed = true
       if (session !== undefined) this.#join(pooled, session, caller)
       return pooled
     }
-  }
-
-  #isExclusive({ session }: Caller, { declared }: Pick<LinkKey, 'declared'>): boolean {
-    return session === undefined && Object.keys(declared).length > 0 && this.#environment.isShared()
-  }
-
-  #isAvoided({ hasAsked, inDoubtUntilMs }: LinkOwner): boolean {
-    return hasAsked && inDoubtUntilMs > this.#environment.nowMs()
   }
 
   /** The key for a call. Hosts without a session repeat the same capability objects (`era/host/capability-cache`), so the key is cached. */
@@ -302,6 +295,7 @@ export class Links implements Sweepable {
       opened: undefined,
       leases: 0,
       idleSinceMs: this.#environment.nowMs(),
+      quarantinedUntilMs: 0,
     }
     this.#all.set(owner, pooled)
     this.#active.set(owner.key, pooled)
