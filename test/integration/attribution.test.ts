@@ -56,6 +56,21 @@ describe.each(['legacy stdio', 'legacy sse'] as const)('a %s server', (kind) => 
     expect(links).toContain((await gateway.fake('a').until('tools/call', (turn) => nameOf(turn) === 'again')).connection)
   })
 
+  test('B262 after a cancelled call the next one has the same link where all callers share it, since nobody is asked there', async () => {
+    const on = { 'tools/call': (turn: Turn) => (nameOf(turn) === 'first' ? undefined : { content: [] }) }
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind, tools: ['x'], on }) },
+      options: { a: { sharing: 'shared' } },
+    })
+    await using host = await modernHttp.connect(gateway, able)
+    const first = host.begin('tools/call', { name: 'a__x', arguments: { of: 'first' } })
+    const { connection } = await gateway.fake('a').until('tools/call')
+    first.cancel()
+    await gateway.fake('a').until('notifications/cancelled')
+    await call(host, 'second')
+    expect((await gateway.fake('a').until('tools/call', (turn) => nameOf(turn) === 'second')).connection).toBe(connection)
+  })
+
   test('B262 opens no more links for one principal than limits.links', async () => {
     await using gateway = await startGateway({
       servers: { a: asking() },
