@@ -121,7 +121,7 @@ export const refuseUnguarded = (basis: Basis, { files, globs, guards }: Configur
   const problems = basis.guards.flatMap(({ section, match }) => {
     const isLost = match !== undefined && globs.includes(match.glob) && !files.includes(match.file)
     if (!isLost || guards.some((guard) => guard.section === section)) return []
-    const remedy = `restore the file; to go without "${section}", remove it from the file before the file, or start again`
+    const remedy = `restore the file; to go without "${section}", remove the section before the file, or start Trunkline again`
     return [{ place: match.file, path: section, message: 'the file is gone', remedy }]
   })
   if (problems.length > 0) throw new ConfigError(problems)
@@ -133,6 +133,15 @@ export const refuseCollisions = ({ problems }: Basis, { gateway, files }: Config
   if (gateway.collision !== 'error' || fresh.length === 0) return
   const remedy = 'rename one, filter it out, or write naming.collision: warn'
   throw new ConfigError(fresh.map((message) => ({ place: files[0] ?? '', path: 'naming.collision', message, remedy })))
+}
+
+/** The plan of a configuration that may be applied. Throws `ConfigError` for one that is refused. */
+export const plannedWith = (basis: Basis, after: Configuration, env: RuntimeEnvironment['env']): Plan => {
+  refuseTruncated(basis, after)
+  refuseUnguarded(basis, after)
+  const plan = makePlan(basis, after, env)
+  refuseCollisions(basis, after, plan)
+  return plan
 }
 
 /** Whether applying it would change anything. */

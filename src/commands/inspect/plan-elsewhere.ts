@@ -8,7 +8,7 @@ import { environmentOf } from '../../admin/change/basis.ts'
 import type { Basis } from '../../admin/change/basis.ts'
 import { connectAdmin, connectAll } from '../../admin/socket/client.ts'
 import type { Control } from '../../admin/control.ts'
-import { makePlan, refuseCollisions, refuseTruncated, refuseUnguarded } from '../../admin/change/plan.ts'
+import { plannedWith } from '../../admin/change/plan.ts'
 import type { Plan } from '../../admin/change/plan.ts'
 import { locateSocket } from '../../admin/socket/socket-location.ts'
 import { differing } from '../../config/change/difference.ts'
@@ -39,10 +39,7 @@ export const planElsewhere = async (
   const target = { ...context, env: environmentAs(basis, context.env), overrides: overridesAs(basis, context.overrides) }
   const after = await loadConfiguration({ files }, target)
   io.redactor.learn(after.secrets)
-  refuseTruncated(basis, after)
-  refuseUnguarded(basis, after)
-  const made = makePlan(basis, after, target.env)
-  refuseCollisions(basis, after, made)
+  const made = plannedWith(basis, after, target.env)
   const differ = await differingVariables(basis, context.env, after.files)
   if (differ.length > 0)
     remark(io, `${differ.join(', ')}: the running process has other values; the plan uses those of this command`)

@@ -4,7 +4,7 @@ import type { Subscription } from 'rxjs'
 import { problemsOf } from '../../admin/control.ts'
 import type { PastReload, PlanEnd, Reloader, ReloadEnd } from '../../admin/change/reload-ends.ts'
 import { basisOf } from '../../admin/change/basis.ts'
-import { makePlan, refuseCollisions, refuseTruncated, refuseUnguarded } from '../../admin/change/plan.ts'
+import { plannedWith } from '../../admin/change/plan.ts'
 import type { Plan } from '../../admin/change/plan.ts'
 import type { Running } from '../../app/running.ts'
 import { diffConfigurations } from '../../config/change/difference.ts'
@@ -145,11 +145,6 @@ export class Reloading implements Reloader, AsyncDisposable {
 
   /** Throws `ConfigError` for a configuration that would be refused. */
   #planned(configuration: Configuration): Plan {
-    const basis = basisOf(this.#running, this.#context)
-    refuseTruncated(basis, configuration)
-    refuseUnguarded(basis, configuration)
-    const plan = makePlan(basis, configuration, this.#context.env)
-    refuseCollisions(basis, configuration, plan)
-    return plan
+    return plannedWith(basisOf(this.#running, this.#context), configuration, this.#context.env)
   }
 }

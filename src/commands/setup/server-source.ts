@@ -41,7 +41,7 @@ interface Source {
 
 const TRANSPORTS = ['stdio', 'http', 'sse']
 /** Programs that start servers: as the name of a server they are the beginning of its command. */
-const LAUNCHERS = ['npx', 'uvx', 'node', 'python', 'python3', 'docker', 'podman', 'bunx', 'bun', 'deno', 'uv', 'pipx', 'pnpm']
+const LAUNCHER = /^(?:.*[\\/])?(?:npx|uvx|node|python[\d.]*|docker|podman|bunx|bun|deno|uv|pipx|pnpm)(?:\.(?:exe|cmd))?$/i
 
 /** The variables and headers of the command line. */
 interface Own {
@@ -84,7 +84,7 @@ const refuseSpelling = ([name = '', command = '']: readonly string[], typed: rea
     throw new CommandError(EXIT.usage, `${JSON.stringify(command)} is no command; each variable has its own -e`)
   if (typed === undefined) return
   const at = typed.indexOf(name)
-  if (LAUNCHERS.includes(name)) throw unnamed(typed.slice(at))
+  if (LAUNCHER.test(name)) throw unnamed(typed.slice(at))
   const launch = typed.slice(typed.indexOf(command, at + 1))
   const option = launch.find((word) => word.startsWith('-'))
   if (option !== undefined)
@@ -171,7 +171,7 @@ const refuseName = (word: string): void => {
   if (/\.(json|mcpb)$/.test(word) || /^[./~]/.test(word))
     throw new CommandError(EXIT.usage, `there is no file ${word}; name a server.json or a .mcpb bundle`)
   const [launcher = '', ...args] = word.split(/\s+/)
-  if (args.length > 0 && LAUNCHERS.includes(launcher)) throw unnamed([launcher, ...args])
+  if (args.length > 0 && LAUNCHER.test(launcher)) throw unnamed([launcher, ...args])
   const pack = /^(?:npm:)?(@[^/]+\/.+)$/.exec(word)?.[1]
   if (pack !== undefined)
     throw new CommandError(EXIT.usage, `${JSON.stringify(word)} is a package of npm: ${add('NAME', '--', 'npx', '-y', pack)}`)

@@ -252,6 +252,9 @@ describe('add and remove', () => {
   test.each([
     [['npx', '-y', '@a/b'], 'the name of the server is missing: trunkline add NAME -- npx -y @a/b'],
     [['uvx', 'mcp-server-git'], 'the name of the server is missing: trunkline add NAME -- uvx mcp-server-git'],
+    [['/usr/bin/npx', '-y', '@a/b'], 'the name of the server is missing: trunkline add NAME -- /usr/bin/npx -y @a/b'],
+    [['npx.cmd', '-y', '@a/b'], 'the name of the server is missing: trunkline add NAME -- npx.cmd -y @a/b'],
+    [['python3.12', 'server.py'], 'the name of the server is missing: trunkline add NAME -- python3.12 server.py'],
     [['npx -y @a/b'], 'the name of the server is missing: trunkline add NAME -- npx -y @a/b'],
     [['b', 'npx', '-y', '@a/b'], 'unclear whether "-y" is an option of the command: trunkline add b -- npx -y @a/b'],
     [['b', 'npx', '@a/b', '-e', 'K=1'], 'unclear whether "-e" is an option of the command: trunkline add b -- npx @a/b -e K=1'],
