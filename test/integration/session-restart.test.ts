@@ -266,6 +266,42 @@ describe('a session over Streamable HTTP, after a restart', () => {
     await again.body?.cancel()
   })
 
+  test('B083 B276 an answer to a question of the process before answers no question of this one', async () => {
+    a.on('tools/call', async (turn) => {
+      const { result } = await turn.ask('elicitation/create', { message: 'Sure?', requestedSchema: { type: 'object' } })
+      return { content: [{ type: 'text', text: String(result?.['action']) }] }
+    })
+    /** Makes a call; the id of its question, and the text of its result. */
+    const asked = async (gateway: TestGateway, id: string) => {
+      const messages = events(await post(gateway, CALL, id))
+      const next = async (): Promise<JsonMap> => {
+        for (;;) {
+          const { value } = (await messages.next()) as IteratorResult<Record<string, string>, undefined>
+          if (value === undefined) return {}
+          if (value['data']?.startsWith('{') === true) return JSON.parse(value['data']) as JsonMap
+        }
+      }
+      return { question: (await next())['id'], result: next().catch(() => ({})) }
+    }
+    const answer = (gateway: TestGateway, session: string, id: unknown, action: string): Promise<Response> =>
+      post(gateway, JSON.stringify({ jsonrpc: '2.0', id, result: { action } }), session)
+    let session = ''
+    let late: unknown
+    {
+      await using gateway = await start()
+      session = await open(gateway)
+      const { question, result } = await asked(gateway, session)
+      late = question
+      void result
+    }
+    await using gateway = await start()
+    const { question, result } = await asked(gateway, session)
+    expect(question).not.toBe(late)
+    expect((await answer(gateway, session, late, 'accept')).status).toBe(202)
+    expect((await answer(gateway, session, question, 'decline')).status).toBe(202)
+    expect(await result).toMatchObject({ result: { content: [{ text: 'decline' }] } })
+  })
+
   test('B202 B276 an event id of the process before names no stream of this one', async () => {
     const host = { streamAfterLegacyMs: 0, streamAfterMs: 0 }
     const resume = (gateway: TestGateway, id: string, event?: string): Promise<Response> =>

@@ -1,6 +1,6 @@
 /** `listen.workers`: several processes serve one configuration at one address, as one gateway for hosts and operators. */
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
@@ -149,6 +149,32 @@ const isRunning = (pid: number): boolean => {
 }
 
 describe('two workers', () => {
+  test(
+    'F-25 a policy whose file is gone is in force at both, also at one that was started again',
+    async () => {
+      await using cli = await commandLine()
+      await cli.write('rules-one.yaml', 'policy: { default: deny }\n')
+      const up = await start(cli, 'include: [rules-*.yaml]\n')
+      const denials = async (): Promise<readonly string[]> => {
+        using all = new DisposableStack()
+        const hosts = Array.from({ length: 4 }, () => all.use(new OneConnection(up.url)))
+        return await Promise.all(
+          hosts.map(async (host) => textOf(await host.call(await host.initialize(), 'own__echo', { text: 'a' }))),
+        )
+      }
+      const denied = await denials()
+      expect(new Set(denied)).toEqual(new Set([expect.stringContaining('denied by policy')]))
+      rmSync(cli.path('rules-one.yaml'))
+      expect(await cli.here('reload')).toMatchObject({ code: 2, stderr: expect.stringContaining('the file is gone') as string })
+      expect(await denials()).toEqual(denied)
+      const { workers = [] } = await ps(cli)
+      process.kill(workers[0]?.pid ?? 0, 'SIGKILL')
+      await up.said(/the worker serves again/)
+      expect(await denials()).toEqual(denied)
+    },
+    LIMIT_MS,
+  )
+
   test(
     'connections spread over both, a session is served over any connection, what all share is one process, and one reload reaches all',
     async () => {
